@@ -1,9 +1,13 @@
 """Synthetic rows for benchmarks, made as whole Arrow tables."""
 
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
+
+from rollbook.store.schema import TableName, declared_schema
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 _DIGEST = "sha256:" + "0" * 64
@@ -68,3 +72,17 @@ def trajectories(start: int, count: int, tokens: int, random: np.random.Generato
 def later(seconds: float) -> datetime:
     """Return a moment after the samples' time."""
     return START + timedelta(seconds=seconds)
+
+
+def in_schema(
+    table: TableName, count: int, columns: Mapping[str, Any], same: Mapping[str, Any]
+) -> pa.Table:
+    """Return rows of a table as it is declared: its columns, what is the same in all, null."""
+    schema = declared_schema(table)
+    arrays = [
+        pa.array(columns[field.name]).cast(field.type)
+        if field.name in columns
+        else pa.repeat(pa.scalar(same.get(field.name), field.type), count)
+        for field in schema
+    ]
+    return pa.Table.from_arrays(arrays, schema=schema)

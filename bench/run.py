@@ -26,6 +26,7 @@ BENCHMARKS = {
     "pass_10k": ("passes", "pass_10k"),
     "pass_1m": ("passes", "pass_1m"),
     "read_batch": ("reading", "read_batch"),
+    "fairness": ("fairness", "fairness"),
 }
 _VERSIONS = ("rollbook", "deltalake", "duckdb", "pyarrow", "polars")
 
@@ -112,20 +113,30 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(BENCHMARKS))
     parser.add_argument("--json", action="store_true", help="print one JSON object a figure")
+    parser.add_argument("--plot", type=Path, metavar="FILE", help="draw the fairness figures (SVG)")
     arguments = parser.parse_args()
     if unknown := sorted(set(arguments.names) - set(BENCHMARKS)):
         parser.error(f"no benchmark {unknown[0]!r}; there are: {', '.join(BENCHMARKS)}")
+    if arguments.plot and arguments.names and "fairness" not in arguments.names:
+        parser.error("--plot draws the figures of fairness: name it too")
     sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
     where = machine()
+    fair = []
     if not arguments.json:
         print(json.dumps(where))
     for name in arguments.names or BENCHMARKS:
         module, function = BENCHMARKS[name]
-        figure = getattr(importlib.import_module(f"bench.{module}"), function)()
-        if arguments.json:
-            print(json.dumps({**asdict(figure), "machine": where}), flush=True)
-        else:
-            print(_describe(figure), flush=True)
+        measured = getattr(importlib.import_module(f"bench.{module}"), function)()
+        for figure in [measured] if isinstance(measured, Figure) else measured:
+            if function == "fairness":
+                fair.append(figure)
+            if arguments.json:
+                print(json.dumps({**asdict(figure), "machine": where}), flush=True)
+            else:
+                print(_describe(figure), flush=True)
+    if arguments.plot:
+        drawn = importlib.import_module("bench.bars").bars(fair)
+        arguments.plot.write_text(drawn, encoding="utf-8")
 
 
 if __name__ == "__main__":

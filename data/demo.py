@@ -91,6 +91,7 @@ def main() -> None:
     rollbook("publish", "1")
     rollbook("publish", "2")
     rollbook("assemble")
+    rollbook("why")
     write_rewards(BOOK / "rewards.csv")
     rollbook("reward", f"--from={BOOK / 'rewards.csv'}", "--grader=unit tests")
     rollbook("assemble", "--learner=demo")
@@ -102,11 +103,14 @@ def main() -> None:
             rows = batch.read_all()
         print(f"  the learner reads {rows.num_rows} samples, {rows.nbytes:,} bytes of Arrow")
         rollbook("ack", batch_id, '--figures={"clipped_share": 0.0}')
+    rollbook("why")
     rollbook("sql", "states")
     rollbook("sql", "discards")
     rollbook("sql", "ledger")
     first = "SELECT sample_id FROM sample_state WHERE state = 'trained' ORDER BY position LIMIT 1"
     rollbook("trace", answer(first)[0]["sample_id"])
+    rollbook("audit")
+    rollbook("accept")
 
 
 if __name__ == "__main__":

@@ -3,9 +3,10 @@
 The only package that touches Delta. Start at `Book`.
 """
 
-from .assembly import Ack, Pass
+from .assembly import Ack
 from .batch import Batch
 from .book import Book
+from .passes import Pass
 from .receipts import Receipt
 from .settings import Settings
 

@@ -7,20 +7,24 @@ from typing import Any, Self, get_args
 
 import pyarrow as pa
 
+from ..sql import statements
 from ..validators.digests import canonical, digest
 from ..validators.errors import BookMissing, Refused, Unknown
-from ..validators.records import Weight
+from ..validators.records import Heartbeat, Weight
 from ..validators.single import check_record
-from .assembly import Ack, Assembler, Pass, show_moment
+from .alarms import Alarms
+from .assembly import Ack, Assembler, show_moment
 from .batch import Batch
 from .clock import Clock, system_clock
 from .delta import Table, retrying
 from .engine import Engine
+from .facts import Facts
 from .files import Files
 from .group import GroupWriter
 from .ingest import Ingest
 from .intake import Rows
 from .maintenance import Maintained, Maintainer
+from .passes import Pass
 from .queries import as_refusal, read_only
 from .questions import question
 from .receipts import Receipt
@@ -60,6 +64,12 @@ class Book:
         self._engine = Engine(root if self._files.is_local else None)
         self._ingest = Ingest(self.tables, self._engine, self._files, clock)
         self._assembler = Assembler(self.tables, clock, settings)
+        self._alarms = Alarms(
+            self._ingest.incidents,
+            settings.alarms,
+            clock,
+            lambda name, params: self._mounted().run(name, params).to_pylist(),
+        )
         self._has_settings_stored = False
 
     @classmethod
@@ -167,6 +177,32 @@ class Book:
         retrying(attempt, "weights")
         return is_new
 
+    def heartbeat(
+        self,
+        producer: str,
+        *,
+        in_flight: int,
+        in_flight_turns: int | None = None,
+        is_exhausted: bool = False,
+    ) -> None:
+        """Note that a producer lives, what it is making, and whether it has no task left.
+
+        Raises Refused for a beat that breaks a rule.
+        """
+        now = self._clock()
+        row = {
+            "beat_id": f"{producer}@{now.isoformat()}",
+            "producer": producer,
+            "beat_at": now,
+            "in_flight": in_flight,
+            "in_flight_turns": in_flight_turns,
+            "is_exhausted": is_exhausted,
+        }
+        if findings := check_record(Heartbeat, row):
+            raise Refused(f"heartbeat of {producer!r} is refused: {findings[0]}")
+        rows = pa.Table.from_pylist([row], declared_schema("heartbeats"))
+        self._ingest.heartbeats.append_once(rows, ["beat_id"])
+
     def keep_config(self, document: Mapping[str, Any], kind: str = "rollout") -> str:
         """Keep a configuration under its fingerprint, and return that."""
         text = canonical(dict(document))
@@ -182,22 +218,28 @@ class Book:
 
     # -- batches -----------------------------------------------------------------------------
 
-    def assemble(self, learner: str | None = None) -> Pass:
+    def assemble(self, learner: str | None = None, *, stream: str = "train") -> Pass:
         """Make one assembler pass; with a learner, its batch is leased to it."""
         self._keep_settings()
-        return self._assembler.assemble(learner)
+        made = self._assembler.assemble(learner, stream, is_partial_wanted=self._is_at_end())
+        self._alarms.settle(made, stream)
+        return made
 
-    def batches(self, learner: str, *, wait_seconds: float = 0.0) -> Iterator[Batch]:
+    def batches(
+        self, learner: str, *, stream: str = "train", wait_seconds: float = 0.0
+    ) -> Iterator[Batch]:
         """Yield batches for a learner: what nobody holds, what a lease let go, then new ones.
 
         Args:
             learner: who takes them; it holds each for the lease.
+            stream: `train` (originals and resamples) or `replay`; never both in one batch.
             wait_seconds: how long to wait for the next batch before giving up.
         """
         self._keep_settings()
         deadline = time.monotonic() + wait_seconds
         while True:
-            made = self._assembler.take(learner)
+            made = self._assembler.take(learner, stream, is_partial_wanted=self._is_at_end())
+            self._alarms.settle(made, stream)
             if made.batch_id:
                 yield self.batch(made.batch_id)
                 deadline = time.monotonic() + wait_seconds
@@ -205,6 +247,14 @@ class Book:
                 return
             else:
                 time.sleep(min(0.5, wait_seconds))
+
+    def _is_at_end(self) -> bool:
+        """Whether a short batch is wanted, because the data have ended."""
+        end = self.settings.end
+        if end.policy == "hold":
+            return False
+        params = {"timeout_seconds": end.producer_timeout_seconds}
+        return bool(self._mounted().run("assemble/has_ended", params)[0][0].as_py())
 
     def batch(self, batch_id: str) -> Batch:
         """Return a batch by id, whatever became of it; raises Unknown if there is none."""
@@ -246,9 +296,40 @@ class Book:
         with as_refusal():
             return self._mounted().query(read_only(text))
 
+    def answers(self, folder: str) -> dict[str, pa.Table]:
+        """Answer every statement of a folder of `sql/`, by name, on the same mounted versions."""
+        engine = self._mounted()
+        return {found.name: engine.run(found) for found in statements(folder)}
+
+    def facts(self, stream: str = "train") -> Facts:
+        """Return everything that is known about the next batch of a stream."""
+        seen = self._assembler.look(stream)
+        engine = self._mounted()
+        times = engine.run("why/arrivals", {"stream": stream}).to_pylist()[0]
+        since = {"since": times["last_batch_at"]}
+        timeout = {"timeout_seconds": self.settings.end.producer_timeout_seconds}
+        refused = engine.run("why/refused", since).to_pylist()
+        return Facts(
+            now=self._clock(),
+            target_turns=self.settings.batch.turns,
+            ready_turns=seen["pending_turns"],
+            blocker=seen["blocker"],
+            unmet=seen["unmet"],
+            enough_since=seen["enough_since"],
+            funnel=seen["funnel"],
+            supply=engine.run("why/supply", timeout).to_pylist()[0],
+            unacked=engine.run("why/unacked", {"stream": stream}).to_pylist(),
+            refused=refused,
+            turns_of_refused=None,
+            lacking=seen["lacking"],
+            discarded=engine.run("why/discarded", since).to_pylist(),
+            last_arrival_at=times["last_arrival_at"],
+        )
+
     def _mounted(self) -> Engine:
-        for name, table in self.tables.items():
-            self._engine.mount(name, table.snapshot())
+        # Decisions are read first: none is then about a sample or settings that are not seen.
+        for name in sorted(TABLE_NAMES, key=lambda name: name != "dispositions"):
+            self._engine.mount(name, self.tables[name].snapshot())
         current = self.tables["weights"].snapshot().greatest("weight_version")
         show_moment(self._engine, self._clock(), current)
         self._engine.create_views()

@@ -33,7 +33,10 @@ VIEWS = (
     "sample_age",
     "ledger",
     "batch",
+    "batch_sample",
     "decision",
+    "supply",
+    "incident",
 )
 
 
@@ -111,10 +114,13 @@ class Engine:
         # Reading by name opens every file first, so it is kept for tables that need it.
         return as_declared(self._connection.read_parquet(files, union_by_name=True), declared)
 
-    def mount_as(self, view: str, name: TableName, snapshot: Snapshot) -> None:
-        """Make a version of a table readable under another name."""
+    def mount_as(
+        self, view: str, name: TableName, snapshot: Snapshot, files: list[str] | None = None
+    ) -> None:
+        """Make a version of a table, or some files of it, readable under another name."""
         with self._lock, _readable():
-            relation = self._relation(name, snapshot.files, is_evolved=snapshot.is_evolved)
+            wanted = snapshot.files if files is None else files
+            relation = self._relation(name, wanted, is_evolved=snapshot.is_evolved)
             relation.create_view(view, replace=True)
 
     def show(self, name: str, rows: pa.Table) -> None:

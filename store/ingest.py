@@ -79,6 +79,8 @@ class Ingest:
         self.rewards = KeyedTable(tables["rewards"], engine, files)
         self.quarantine = KeyedTable(tables["quarantine"], engine, files)
         self.configs = KeyedTable(tables["configs"], engine, files)
+        self.heartbeats = KeyedTable(tables["heartbeats"], engine, files)
+        self.incidents = KeyedTable(tables["incidents"], engine, files)
         self.calls = KeyedCalls(tables["calls"], engine, files, tables["samples"])
 
     def append(
@@ -140,8 +142,15 @@ class Ingest:
         return parts
 
     def _place(self, fresh: pa.Table, snapshot: Snapshot) -> dict[str, int]:
-        """Give each sample a position that no stored one has."""
-        keys = fresh.column("sample_id").to_pylist()
+        """Give each sample a position that no stored one has.
+
+        Within a delivery they follow the end of the attempts, ties by id, whatever the order
+        of its rows; so the position breaks ties as the id would.
+        """
+        order = pc.sort_indices(
+            fresh, sort_keys=[("finished_at", "ascending"), ("sample_id", "ascending")]
+        )
+        keys = fresh.column("sample_id").take(order).to_pylist()
         while True:
             placed = dict(zip(keys, self._positions.take(len(keys)), strict=True))
             if not self._is_taken(snapshot, placed):

@@ -24,6 +24,8 @@ TableName = Literal[
     "dispositions",
     "quarantine",
     "configs",
+    "heartbeats",
+    "incidents",
 ]
 
 VECTORS = ("token_ids", "loss_mask", "behaviour_logprobs", "token_versions")
@@ -78,6 +80,8 @@ LAYOUTS: dict[TableName, Layout] = {
     "dispositions": Layout("sequence", ("sequence", "position", "low_water"), {}),
     "quarantine": Layout("quarantine_id", ("quarantined_at",), {}),
     "configs": Layout("fingerprint", ("recorded_at",), {}),
+    "heartbeats": Layout("beat_id", ("beat_at",), {}),
+    "incidents": Layout("event_id", ("at",), {}),
 }
 
 

@@ -2,14 +2,16 @@
 
 import tomllib
 from pathlib import Path
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from ..validators.digests import canonical, digest
 from ..validators.errors import SettingsInvalid
 
 Reason = Literal["age_versions", "wait_seconds"]
+Policy = Literal["sample", "group"]
+Share = Annotated[float, Field(ge=0, le=1)]
 
 
 class _Section(BaseModel):
@@ -17,16 +19,25 @@ class _Section(BaseModel):
 
 
 class BatchSettings(_Section):
-    """How large a batch is and how long a learner may hold it."""
+    """How large a batch is, what may be in it, and how long a learner may hold it."""
 
     turns: int = Field(default=4096, ge=1, le=2**53, description="turns that complete a batch (T)")
     lease_seconds: float = Field(
         default=3600, gt=0, le=2_592_000, description="an unacked batch comes out again after this"
     )
+    max_unit_turns: int | None = Field(
+        default=None, ge=1, description="a larger unit is discarded as oversize"
+    )
+    truncated_share: Share = Field(
+        default=1.0, description="most truncated turns in a batch, as a share of its turns"
+    )
 
 
 class DiscardLine(_Section):
-    """How old a sample may be; a limit that is left out does not apply."""
+    """How old a sample may be; a limit that is left out does not apply.
+
+    Over a hard limit (max) a sample is discarded; over a soft one it is kept and counted.
+    """
 
     max_age_versions: int | None = Field(
         default=None, ge=0, description="weight versions; age = limit is kept, limit + 1 is not"
@@ -34,6 +45,19 @@ class DiscardLine(_Section):
     max_wait_seconds: float | None = Field(
         default=None, ge=0, description="seconds since the sample finished"
     )
+    soft_age_versions: int | None = Field(default=None, ge=0, description="weight versions")
+    soft_wait_seconds: float | None = Field(default=None, ge=0, description="seconds")
+
+    @model_validator(mode="after")
+    def _soft_below_hard(self) -> Self:
+        for soft, hard in (
+            ("soft_age_versions", "max_age_versions"),
+            ("soft_wait_seconds", "max_wait_seconds"),
+        ):
+            below, above = getattr(self, soft), getattr(self, hard)
+            if below is not None and above is not None and below > above:
+                raise ValueError(f"{soft} {below} is above {hard} {above}: nothing would be kept")
+        return self
 
 
 class DefaultDiscardLine(DiscardLine):
@@ -47,6 +71,105 @@ class DefaultDiscardLine(DiscardLine):
         max_length=2,
         strict=False,
         description="the first that applies is the primary reason",
+    )
+    policy: Policy = Field(
+        default="sample", description="whether a stale member takes its whole group with it"
+    )
+
+
+class GroupSettings(_Section):
+    """Groups: samples of one draw of one prompt, taken whole."""
+
+    size: int | None = Field(default=None, ge=2, description="members of a group; none: no groups")
+    min_members: int | None = Field(
+        default=None, ge=1, description="fewest valid members; none: all of them"
+    )
+    settle_seconds: float = Field(
+        default=1800, ge=0, description="a group settles this long after its first member ended"
+    )
+    unusable: Policy = Field(
+        default="sample", description="whether an unusable member takes its whole group with it"
+    )
+    flat: Literal["discard", "keep"] = Field(
+        default="discard", description="what becomes of a group whose rewards are all equal"
+    )
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        if self.size and self.min_members and self.min_members > self.size:
+            raise ValueError(
+                f"min_members {self.min_members} is above size {self.size}: no group would do"
+            )
+        if self.min_members and not self.size:
+            raise ValueError(f"min_members is {self.min_members} but size is not set")
+        return self
+
+
+class ShareSettings(_Section):
+    """Which share of the turns is whose: by stratum `type/class`, or by task type."""
+
+    mode: Literal["submitted", "configured"] = Field(
+        default="submitted", description="shares as turns arrive, or as configured"
+    )
+    configured: dict[str, Share] = Field(
+        default_factory=dict, description="share by stratum or task type"
+    )
+    least: dict[str, Share] = Field(
+        default_factory=dict, description="least share of every batch, by stratum"
+    )
+    least_wait_seconds: float = Field(
+        default=600, ge=0, description="how long a full batch waits for a least share"
+    )
+
+    @model_validator(mode="after")
+    def _agree(self) -> Self:
+        if (total := sum(self.least.values())) > 1:
+            raise ValueError(f"the shares in least add up to {total:g}, more than 1")
+        if self.mode == "configured" and not sum(self.configured.values()):
+            raise ValueError("mode is configured, but configured gives no share")
+        if self.mode == "submitted" and self.configured:
+            names = ", ".join(self.configured)
+            raise ValueError(f"configured names {names}, but mode is submitted")
+        for name, least in self.least.items():
+            if self.mode == "configured" and least > 0 and self.configured.get(name) == 0:
+                raise ValueError(f"least.{name} is {least:g}, but configured.{name} is 0")
+        return self
+
+
+class TaskTypeSettings(_Section):
+    """What holds for one task type."""
+
+    success_at: float = Field(default=0.5, description="a lower reward is a failure")
+    failure_share: Share = Field(
+        default=1.0, description="failed turns / turns: aimed at, and never exceeded (f)"
+    )
+
+
+class EndSettings(_Section):
+    """When the data end."""
+
+    policy: Literal["hold", "flush_partial"] = Field(
+        default="hold", description="what becomes of turns that fill no batch"
+    )
+    producer_timeout_seconds: float = Field(
+        default=600, gt=0, description="a producer without a heartbeat for this long is dead"
+    )
+
+
+class AlarmSettings(_Section):
+    """When an incident opens, and who is told."""
+
+    dead_streak: int = Field(
+        default=10, ge=1, description="this many unusable units in a row open an incident"
+    )
+    type_starved_seconds: float = Field(
+        default=86_400, gt=0, description="a type that loses all it made in this time is starved"
+    )
+    hook_command: tuple[str, ...] = Field(
+        default=(), strict=False, description="called with the incident as JSON on its input"
+    )
+    hook_url: str | None = Field(
+        default=None, pattern=r"^https?://", description="the incident is posted there as JSON"
     )
 
 
@@ -76,7 +199,31 @@ class Settings(_Section):
     duration_class: dict[str, DiscardLine] = Field(
         default_factory=dict, description="discard line by duration class"
     )
+    groups: GroupSettings = GroupSettings()
+    shares: ShareSettings = ShareSettings()
+    default_task_type: TaskTypeSettings = TaskTypeSettings()
+    task_type: dict[str, TaskTypeSettings] = Field(
+        default_factory=dict, description="what holds for one task type"
+    )
+    end: EndSettings = EndSettings()
+    alarms: AlarmSettings = AlarmSettings()
     storage: StorageSettings = StorageSettings()
+
+    @model_validator(mode="after")
+    def _every_line_fits(self) -> Self:
+        """Refuse a class whose soft limit lies above the hard limit that it inherits."""
+        for name, line in self.duration_class.items():
+            for soft, hard in (
+                ("soft_age_versions", "max_age_versions"),
+                ("soft_wait_seconds", "max_wait_seconds"),
+            ):
+                below = getattr(line, soft)
+                above = getattr(self.discard, hard) if getattr(line, hard) is None else None
+                if below is not None and above is not None and below > above:
+                    raise ValueError(
+                        f"duration_class.{name}.{soft} {below} is above discard.{hard} {above}"
+                    )
+        return self
 
     @classmethod
     def read(cls, path: Path) -> Self:

@@ -89,7 +89,7 @@ def row(number: int) -> dict[str, Any]:
         "task_type": "repair",
         "attempt": 0,
         "status": "completed",
-        "reward": 1.0,
+        "reward": float(number % 2),
         "turns": 64,
         "finished_at": datetime.now(UTC),
         "weight_version": 1,
@@ -149,10 +149,13 @@ def test_the_demonstration_tells_the_whole_story(tmp_path: Path) -> None:
         "12 rollouts arrived, 12 added",
         "24 rewards arrived, 24 added",
         "no batch: short by 40 of 40 turns (0 pending)",
-        "batch train-00000001: 41 turns in 9 samples",
-        "batch train-00000002: 46 turns in 7 samples",
+        "short by 40 turns of 40; 135 turns in 23 samples await their reward.",
+        "batch train-00000002: 41 turns in 9 samples",
+        "batch train-00000003: 46 turns in 7 samples",
         "the learner reads 9 samples",
-        "batch train-00000002 trained: 7 samples",
+        "batch train-00000003 trained: 7 samples",
+        "rules held, no offence",
+        "4  pass ",
     ):
         assert says in done.stdout
     squeezed = [" ".join(line.split()) for line in done.stdout.splitlines()]

@@ -1,5 +1,6 @@
 """rollbook assemble."""
 
+from collections import Counter
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -38,14 +39,29 @@ def describe(made: "Pass") -> str:
             f" in {counted(made.samples, 'sample')}"
         )
     else:
-        first = (
-            f"no batch: short by {made.missing_turns:,} of {counted(made.target_turns, 'turn')}"
-            f" ({made.pending_turns:,} pending)"
-        )
-    steps = [row for row in made.funnel if row["step"] in ("held", "discarded") and row["samples"]]
-    lines = [
-        f"  {row['step']:<9}  {counted(row['samples'], 'sample'):>14}"
-        f"  {counted(row['turns'], 'turn'):>14}  {row['reason']}"
-        for row in steps
+        first = f"no batch: {_blocked(made)} ({made.pending_turns:,} pending)"
+    return "\n".join([first, *_stopped(made)])
+
+
+def _blocked(made: "Pass") -> str:
+    """Return why there is no batch."""
+    if made.blocker == "no_gradient":
+        return "nothing in it carries a gradient"
+    if made.blocker == "least_share":
+        return "it waits for the least share of a stratum"
+    return f"short by {made.missing_turns:,} of {counted(made.target_turns, 'turn')}"
+
+
+def _stopped(made: "Pass") -> list[str]:
+    """Return a line for each reason for which samples stopped on their way, of all task types."""
+    samples: Counter[tuple[str, str]] = Counter()
+    turns: Counter[tuple[str, str]] = Counter()
+    for row in made.funnel:
+        if row["step"] in ("held", "discarded", "waiting"):
+            samples[row["step"], row["reason"]] += row["samples"]
+            turns[row["step"], row["reason"]] += row["turns"]
+    return [
+        f"  {step:<9}  {counted(count, 'sample'):>14}"
+        f"  {counted(turns[step, reason], 'turn'):>14}  {reason}"
+        for (step, reason), count in samples.items()
     ]
-    return "\n".join([first, *lines])

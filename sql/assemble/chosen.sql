@@ -1,14 +1,27 @@
--- Step 5, the cut. Which samples make the batch?
--- Up to the first at which the turns reach $turns; none at all if they never do.
+-- Step 11. Which samples make the batch, in which order?
 -- dialect: duckdb
--- params: turns BIGINT
--- returns: position BIGINT, ordinal BIGINT, turns BIGINT (turns)
+-- params: none
+-- returns: position BIGINT, unit UBIGINT, ordinal BIGINT (0 = first), turns BIGINT (turns),
+--   task_type VARCHAR, stratum VARCHAR, is_failed BOOLEAN, is_truncated BOOLEAN
 CREATE OR REPLACE TEMP TABLE chosen AS
 SELECT
-    position,
-    ordinal,
-    turns
-FROM ordered
+    p.position,
+    o.unit,
+    row_number() OVER (ORDER BY o.ordinal, p.since NULLS LAST, p.position) - 1 AS ordinal,
+    p.turns,
+    p.task_type,
+    o.stratum,
+    p.reward < COALESCE(t.success_at, r.success_at) AS is_failed,
+    p.status = 'truncated' AS is_truncated
+FROM ordered AS o
+CROSS JOIN rules AS r
+CROSS JOIN verdict AS v
+INNER JOIN pool AS p
+    ON p.unit = o.unit
+LEFT JOIN task_type_rule AS t
+    ON t.name = p.task_type
 WHERE
-    turns_before < $turns
-    AND (SELECT SUM(turns) FROM ordered) >= $turns
+    v.blocker IS NULL
+    AND o.turns_before < r.turns
+    AND p.state = 'pending'
+    AND p.position NOT IN (SELECT position FROM discards)

@@ -1,24 +1,31 @@
--- Step 6. What is decided about each sample of this pass?
+-- Step 12. What is decided about each sample of this pass?
 -- dialect: duckdb
 -- params: none
 -- returns: position BIGINT, sample_id VARCHAR, kind VARCHAR, ordinal INTEGER, reason VARCHAR,
 --   reasons VARCHAR[], reward DOUBLE, age_versions BIGINT (versions), age_seconds DOUBLE (s),
 --   exceeded_limit DOUBLE
+WITH decided AS (
+    SELECT position, 'discarded' AS kind, NULL AS ordinal, reason, reasons, exceeded_limit
+    FROM discards
+    UNION ALL
+    SELECT position, 'assigned', ordinal, NULL, NULL, NULL
+    FROM chosen
+)
+
 SELECT
-    p.position,
-    p.sample_id,
-    CASE WHEN d.position IS NULL THEN 'assigned' ELSE 'discarded' END AS kind,
-    CAST(c.ordinal AS INTEGER) AS ordinal,
+    d.position,
+    s.sample_id,
+    d.kind,
+    CAST(d.ordinal AS INTEGER) AS ordinal,
     d.reason,
     d.reasons,
     p.reward,
     p.age_versions,
     p.age_seconds,
     d.exceeded_limit
-FROM pool AS p
-LEFT JOIN discards AS d
-    ON d.position = p.position
-LEFT JOIN chosen AS c
-    ON c.position = p.position
-WHERE d.position IS NOT NULL OR c.position IS NOT NULL
-ORDER BY kind, ordinal NULLS LAST, p.position
+FROM decided AS d
+INNER JOIN pool AS p
+    ON p.position = d.position
+INNER JOIN samples AS s
+    ON s.position = d.position
+ORDER BY d.kind, d.ordinal NULLS LAST, d.position

@@ -1,10 +1,28 @@
 -- Below which position is nothing open once this pass is committed?
--- Never above $horizon: rows that are still on their way may have positions from there on.
+-- Never above $horizon: rows that are still on their way may have positions from there on. A group
+-- that lacks members stays in sight as long as a sample may wait, else a late member of it would
+-- be taken for the first of a new group.
 -- dialect: duckdb
 -- params: horizon BIGINT
 -- returns: low_water BIGINT
+WITH short_groups AS (
+    SELECT s.unit
+    FROM seen AS s
+    CROSS JOIN rules AS r
+    CROSS JOIN moment AS m
+    WHERE r.group_size IS NOT NULL
+    GROUP BY s.unit, r.group_size, r.max_wait_seconds, r.settle_seconds, m.now
+    HAVING
+        COUNT(*) < r.group_size
+        AND epoch_us(m.now) - epoch_us(MIN(s.since))
+            <= COALESCE(r.max_wait_seconds, r.settle_seconds) * 1000000
+)
+
 SELECT least($horizon, COALESCE(MIN(position), $horizon)) AS low_water
 FROM seen
 WHERE
-    state IN ('pending', 'awaiting_reward', 'assigned')
-    AND position NOT IN (SELECT position FROM discards)
+    unit IN (SELECT unit FROM short_groups)
+    OR (
+        state IN ('pending', 'awaiting_reward', 'assigned')
+        AND position NOT IN (SELECT position FROM discards)
+    )

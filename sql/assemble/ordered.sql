@@ -1,30 +1,83 @@
--- Step 4, the order. In which order may pending samples enter the batch?
--- Oldest first, ties by id. A sample has at least one turn, so no more than $turns can be needed.
+-- Step 9, the order. In which order do units enter a batch? Weighted fair queueing over strata:
+-- middle = (turns of the stratum so far, half of this unit included - credit) / share, oldest
+-- first inside a stratum. By its end a large unit would always come late, and what strata of few
+-- large units were short of at the cut would add up in the others. What a stratum must have comes
+-- before all else. A needy unit never comes before the units of its task type that it stands
+-- behind.
 -- dialect: duckdb
--- params: turns BIGINT
--- returns: position BIGINT, turns BIGINT (turns), ordinal BIGINT (0 = first),
---   turns_before BIGINT (turns of all before it)
+-- params: none
+-- returns: unit UBIGINT, first_position BIGINT, task_type VARCHAR, stratum VARCHAR,
+--   since TIMESTAMPTZ, turns BIGINT (turns), failed_turns BIGINT (turns),
+--   truncated_turns BIGINT (turns), members BIGINT, least_reward DOUBLE, most_reward DOUBLE,
+--   is_flat BOOLEAN, ordinal BIGINT (0 = first), turns_before BIGINT (turns of all before it)
 CREATE OR REPLACE TEMP TABLE ordered AS
-WITH fresh AS (
+WITH admitted AS (
     SELECT
-        position,
-        sample_id,
-        since,
-        turns
-    FROM pool
-    WHERE state = 'pending' AND position NOT IN (SELECT position FROM discards)
-    ORDER BY since NULLS LAST, sample_id
-    LIMIT $turns
+        q.*,
+        a.share,
+        a.credit,
+        a.least_turns,
+        SUM(q.turns) OVER (
+            PARTITION BY q.stratum
+            ORDER BY q.place, q.first_position
+            ROWS UNBOUNDED PRECEDING
+        ) AS stratum_turns
+    FROM quota AS q
+    INNER JOIN accounts AS a
+        ON a.stratum = q.stratum
+    WHERE NOT q.is_held AND q.unit NOT IN (SELECT unit FROM truncation)
+),
+
+timed AS (
+    SELECT
+        d.*,
+        CASE
+            -- Before all others, and still exact to a turn.
+            WHEN d.stratum_turns - d.turns < d.least_turns THEN -1e15 + d.stratum_turns
+            ELSE (d.stratum_turns - d.turns / 2.0 - d.credit) / greatest(d.share, 1e-9)
+        END AS middle
+    FROM admitted AS d
+),
+
+keyed AS (
+    SELECT
+        *,
+        MAX(CASE WHEN NOT is_needy THEN middle END) OVER (
+            PARTITION BY task_type
+            ORDER BY place
+            ROWS UNBOUNDED PRECEDING
+        ) AS latest_before
+    FROM timed
+),
+
+placed AS (
+    -- What a stratum has beyond one batch is left out only here: a needy unit must come after the
+    -- units that it stands behind, even if those are too far back to be in the batch.
+    SELECT
+        k.*,
+        CASE WHEN k.is_needy THEN greatest(k.middle, k.latest_before) ELSE k.middle END AS key
+    FROM keyed AS k
+    CROSS JOIN rules AS r
+    WHERE k.stratum_turns - k.turns < r.turns
 )
 
 SELECT
-    position,
+    unit,
+    first_position,
+    task_type,
+    stratum,
+    since,
     turns,
-    row_number() OVER (ORDER BY since NULLS LAST, sample_id) - 1 AS ordinal,
-    CAST(
-        SUM(turns) OVER (
-            ORDER BY since NULLS LAST, sample_id
-            ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
-        ) - turns AS BIGINT
-    ) AS turns_before
-FROM fresh
+    failed_turns,
+    truncated_turns,
+    members,
+    least_reward,
+    most_reward,
+    is_flat,
+    row_number() OVER first - 1 AS ordinal,
+    CAST(SUM(turns) OVER first - turns AS BIGINT) AS turns_before
+FROM placed
+WINDOW first AS (
+    ORDER BY key, is_needy, since NULLS LAST, first_position
+    ROWS UNBOUNDED PRECEDING
+)

@@ -2,8 +2,9 @@
 -- state: trained, assigned, discarded (decided); never_trainable, evidence_missing,
 -- awaiting_reward (held back); pending (may enter a batch).
 -- returns: position BIGINT, sample_id VARCHAR, tenant VARCHAR, task_type VARCHAR,
---   duration_class VARCHAR, attempt INTEGER, status VARCHAR, origin VARCHAR, turns INTEGER (turns),
---   weight_version BIGINT, reward DOUBLE, since TIMESTAMPTZ (waits from then on),
+--   duration_class VARCHAR, group_id VARCHAR, attempt INTEGER, status VARCHAR, origin VARCHAR,
+--   turns INTEGER (turns), weight_version BIGINT, reward DOUBLE, started_at TIMESTAMPTZ,
+--   since TIMESTAMPTZ (waits from then on),
 --   state VARCHAR, reason VARCHAR, batch_id VARCHAR, decided_at TIMESTAMPTZ
 SELECT
     s.position,
@@ -11,12 +12,14 @@ SELECT
     s.tenant,
     s.task_type,
     s.duration_class,
+    s.group_id,
     s.attempt,
     s.status,
     s.origin,
     s.turns,
     s.weight_version,
     COALESCE(g.reward, s.reward) AS reward,
+    s.started_at,
     COALESCE(s.finished_at, s.ingested_at) AS since,
     CASE
         WHEN d.kind IN ('trained', 'assigned', 'discarded') THEN d.kind

@@ -47,9 +47,33 @@ def test_a_pass_names_what_is_held_back_and_why(call: "Call", ungraded: Path) ->
 
     assert first == "no batch: short by 40 of 40 turns (0 pending)"
     assert [line.split() for line in held] == [
-        ["held", "23", "samples", "135", "turns", "awaiting_reward"],
         ["held", "1", "sample", "2", "turns", "never_trainable"],
+        ["waiting", "23", "samples", "135", "turns", "awaiting_reward"],
     ]
+
+
+def test_a_reason_is_told_once_however_many_task_types_it_met(
+    call: "Call", ungraded: Path, recorded_files: Path
+) -> None:
+    call("import", recorded_files / "verifiers" / "legacy", "--tenant", "other")
+
+    held = [line.split() for line in call("assemble").out.splitlines()[1:]]
+
+    assert len({words[-1] for words in held}) == len(held)
+    assert len(call("query", "SELECT DISTINCT task_type FROM samples", "--json").document) > 1
+
+
+def test_a_pass_names_equal_rewards_as_what_keeps_the_batch(
+    call: "Call", graded: Path, tmp_path: Path
+) -> None:
+    ids = call("query", "SELECT sample_id FROM samples", "--json").document
+    table = tmp_path / "equal.csv"
+    table.write_text("sample_id,reward\n" + "".join(f"{row['sample_id']},1\n" for row in ids))
+    call("reward", "--from", table, "--grader", "again")
+
+    ran = call("assemble")
+
+    assert ran.out.startswith("no batch: nothing in it carries a gradient (135 pending)\n")
 
 
 def test_a_pass_makes_a_batch_when_the_turns_suffice(call: "Call", graded: Path) -> None:
@@ -74,7 +98,8 @@ def test_json_holds_the_whole_pass(call: "Call", graded: Path) -> None:
     made = call("assemble", "--json").document
 
     funnel = made.pop("funnel")
-    assert {"step": "assigned", "reason": "assigned", "samples": 9, "turns": 41} in funnel
+    of_type = {"task_type": "mini-swe-agent", "samples": 9, "turns": 41}
+    assert {"step": "assigned", "reason": "assigned", **of_type} in funnel
     assert made == {
         "batch_id": FIRST,
         "target_turns": 40,
@@ -84,6 +109,10 @@ def test_json_holds_the_whole_pass(call: "Call", graded: Path) -> None:
         "pending_turns": 135,
         "missing_turns": 0,
         "discarded": 0,
+        "dead_streak": 1,
+        "dead_reasons": "env_error × 1",
+        "blocker": None,
+        "is_partial": False,
     }
 
 

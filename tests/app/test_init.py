@@ -1,8 +1,9 @@
 """`rollbook init` and the settings file that it leaves and that every command reads."""
 
+import re
 import tomllib
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -12,8 +13,8 @@ if TYPE_CHECKING:
     from tests.app.conftest import Call
 
 TABLES = {
-    "calls", "configs", "dispositions", "quarantine", "rewards", "samples", "trajectories",
-    "weights",
+    "calls", "configs", "dispositions", "heartbeats", "incidents", "quarantine", "rewards",
+    "samples", "trajectories", "weights",
 }  # fmt: skip
 # Broken settings → what the error says, beside the file.
 BROKEN = [
@@ -39,6 +40,12 @@ def files(folder: Path) -> dict[str, bytes]:
     }
 
 
+def settings_in(lines: list[str], *marks: str) -> dict[str, Any]:
+    """Return the settings in the lines of a file that begin with one of these marks."""
+    bare = [line.lstrip("#").lstrip() for line in lines if line.startswith(marks)]
+    return tomllib.loads("\n".join(line for line in bare if re.match(r"\w+ = |\[", line)))
+
+
 # -- creating ------------------------------------------------------------------------------------
 
 
@@ -56,17 +63,20 @@ def test_a_new_book_has_all_tables_and_a_settings_file_of_defaults(
 
 
 def test_every_setting_of_the_file_shows_its_default(call: "Call", book: Path) -> None:
-    """Each line without its hash is the setting as it is."""
-    text = (book / "rollbook.toml").read_text()
-    lines = [line.removeprefix("# ") for line in text.splitlines()[1:]]
-    told = tomllib.loads("\n".join(line for line in lines if "=" in line or line[:1] == "["))
-    told.pop("duration_class")
+    """Each line without its hash is the setting as it is; one with two has no default."""
+    lines = (book / "rollbook.toml").read_text().splitlines()
+
+    told = settings_in(lines, "[", "# ")
+    everything = settings_in(lines, "[", "# ", "## ")
 
     assert Settings.model_validate(told) == Settings()
+    assert {"duration_class", "task_type"} <= set(everything)
+    Settings.model_validate(everything)
     defaults = Settings().model_dump(mode="json")
-    assert {name: set(section) for name, section in told.items()} == {
-        name: set(section) for name, section in defaults.items() if name != "duration_class"
-    }
+    for name in defaults.keys() - {"duration_class", "task_type"}:
+        stated = {key for key, value in defaults[name].items() if value is not None}
+        assert set(told[name]) == stated
+        assert set(everything[name]) == set(defaults[name])
 
 
 def test_a_relative_book_lies_in_the_working_directory(

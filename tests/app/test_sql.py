@@ -141,7 +141,7 @@ def test_parameters_narrow_an_answer(call: "Call", graded: Path, recorded_files:
 @pytest.mark.parametrize(
     ("words", "code", "says"),
     [
-        (["none"], 1, "there is no question 'none'; there are: report/by_month, "),
+        (["none"], 1, "there is no question 'none'; there are: report/batches, "),
         (["assemble/funnel"], 1, "there is no question 'assemble/funnel'"),
         (["../secret"], 1, "there is no question '../secret'"),
         (["ledger", "--param", "tenant"], 2, "--param takes KEY=VALUE, not 'tenant'"),

@@ -14,27 +14,27 @@ import pyarrow as pa
 import pytest
 
 from rollbook.sql import Statement, statements
-from rollbook.store.assembly import (
-    READ_TABLES,
-    STEPS,
-    Moment,
-    mount_open,
-    show_moment,
-)
-from rollbook.store.book import Book
+from rollbook.store.assembly import READ_TABLES, mount_open, show_moment
+from rollbook.store.book import TABLE_NAMES, Book
 from rollbook.store.engine import VIEWS, Engine
+from rollbook.store.passes import GROUPED, SHARED, SINGLE, run_steps
 from rollbook.store.schema import TableName, stored_schema
 from rollbook.store.settings import Settings
 
 if TYPE_CHECKING:
     from rollbook.store.delta import Snapshot
 
+STEPS = {*SINGLE, *GROUPED, *SHARED}
+# Read after the steps of a pass, beside what stands in their folder; and what is not.
+OF_A_PASS = {"why/lacking"}
+OF_ALL_TABLES = {"assemble/has_ended"}
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 ALL = [pytest.param(found, id=found.name) for found in statements()]
 
 # How a header spells a type → what a reader gets, and a value to ask with.
 TYPES: dict[str, tuple[pa.DataType, Any]] = {
     "BIGINT": (pa.int64(), 1),
+    "UBIGINT": (pa.uint64(), 1),
     "INTEGER": (pa.int32(), 1),
     "DOUBLE": (pa.float64(), 1.0),
     "BOOLEAN": (pa.bool_(), True),
@@ -63,7 +63,10 @@ def returned(found: Statement) -> dict[str, pa.DataType | None]:
     """Return the columns that the header promises, by type; of another table's only the names."""
     columns: dict[str, pa.DataType | None] = {}
     for table in re.findall(r"the columns of (\w+)", found.returns):
-        columns |= dict.fromkeys(stored_schema(table).names)
+        is_step = table not in TABLE_NAMES
+        columns |= columns_of_step(table) if is_step else dict.fromkeys(stored_schema(table).names)
+    for name in re.findall(r"without (\w+)", found.returns):
+        del columns[name]
     if "the sample's columns" in found.returns:
         columns |= dict.fromkeys(stored_schema("samples").names)
     spelled = re.sub(r"\([^()]*\)", "", found.returns)
@@ -72,6 +75,18 @@ def returned(found: Statement) -> dict[str, pa.DataType | None]:
         if kind in TYPES and name.isidentifier():
             columns[name] = TYPES[kind][0]
     return columns
+
+
+def columns_of_step(table: str) -> dict[str, pa.DataType | None]:
+    """Return the columns of a step's table; some steps have two ways to make it."""
+    made = next(found for found in statements("assemble") if left(found) == table)
+    return returned(made)
+
+
+def left(found: Statement) -> str | None:
+    """Return the name of the table or view that a step of a pass leaves."""
+    made = re.match(r"CREATE OR REPLACE TEMP (?:TABLE|VIEW) (\w+) AS", body(found).strip())
+    return made[1] if made else None
 
 
 def asked(found: Statement) -> dict[str, Any]:
@@ -97,16 +112,17 @@ def engine(book: Book) -> Iterator[Engine]:
     made.close()
 
 
-@pytest.fixture(scope="module")
-def assembler(book: Book) -> Iterator[Engine]:
-    """Return what the assembler's statements are run on, after all its steps."""
+@pytest.fixture(scope="module", params=[(8, None), (None, 8)], ids=["single", "grouped"])
+def assembler(book: Book, request: pytest.FixtureRequest) -> Iterator[Engine]:
+    """Return what the assembler's statements are run on: after all its steps, in both ways."""
     made = Engine()
     snapshots: dict[TableName, Snapshot] = {
         name: book.tables[name].snapshot() for name in READ_TABLES
     }
-    mount_open(made, Moment(snapshots, NOW, 0, None), Settings())
-    for step in STEPS:
-        made.step(step, {"turns": 100, "reason_order": ["age_versions", "wait_seconds"]})
+    moment = mount_open(made, snapshots, NOW)
+    for size in request.param:
+        settings = Settings.model_validate({"groups": {"size": size}})
+        run_steps(made, moment, settings, "train", is_partial_wanted=False)
     yield made
     made.close()
 
@@ -136,7 +152,7 @@ def test_a_file_holds_one_statement_that_changes_nothing_that_is_stored(found: S
     parsed = duckdb.extract_statements(found.text)
 
     assert len(parsed) == 1
-    is_step = body(found).strip().startswith("CREATE OR REPLACE TEMP TABLE")
+    is_step = left(found) is not None
     assert parsed[0].type == (
         duckdb.StatementType.CREATE if is_step else duckdb.StatementType.SELECT
     )
@@ -170,26 +186,32 @@ def test_the_views_are_the_files_and_each_uses_only_those_before_it() -> None:
 
 
 def test_the_steps_are_the_statements_that_leave_a_table_of_their_own_name() -> None:
-    steps = {
-        found.name.removeprefix("assemble/")
-        for found in statements()
-        if body(found).strip().startswith("CREATE")
-    }
+    steps = {found.name: left(found) for found in statements() if left(found)}
 
-    assert steps == set(STEPS)
-    for step in STEPS:
-        text = next(f.text for f in statements("assemble") if f.name == f"assemble/{step}")
-        assert f"CREATE OR REPLACE TEMP TABLE {step} AS" in text
+    assert set(steps) == {f"assemble/{step}" for step in STEPS}
+    for name, table in steps.items():
+        own = name.removeprefix("assemble/")
+        assert table == own.removesuffix("_single").removesuffix("_grouped")
+
+
+@pytest.mark.parametrize("steps", [(*SINGLE, *SHARED), (*GROUPED, *SHARED)])
+def test_each_step_uses_only_the_steps_before_it(steps: tuple[str, ...]) -> None:
+    found = {step: next(f for f in statements() if f.name == f"assemble/{step}") for step in steps}
+    tables = [left(found[step]) for step in steps]
+
+    for place, step in enumerate(steps):
+        used = set(re.findall(r"(?:FROM|JOIN) (\w+)", body(found[step])))
+        assert not used & set(tables[place:]), step
 
 
 @pytest.mark.parametrize("found", ALL)
 def test_on_an_empty_book_a_statement_returns_its_columns_and_no_state_of_anything(
     engine: Engine, assembler: Engine, found: Statement
 ) -> None:
-    folder, _, name = found.name.partition("/")
-    used = assembler if folder == "assemble" else engine
-    if folder == "assemble" and name in STEPS:
-        answer = used.query(f"SELECT * FROM {name}")  # noqa: S608 - a step's own name
+    is_of_a_pass = found.name.startswith("assemble/") and found.name not in OF_ALL_TABLES
+    used = assembler if is_of_a_pass or found.name in OF_A_PASS else engine
+    if table := left(found):
+        answer = used.query(f"SELECT * FROM {table}")  # noqa: S608 - a step's own name
     else:
         answer = used.run(found, asked(found))
 

@@ -108,7 +108,8 @@ class Worker:
 
     def kill(self) -> list[Row]:
         """Kill it, with no chance to tidy up; return what it said until then."""
-        self._process.kill()
+        if self._process.is_alive():  # else its number may be another process's by now
+            self._process.kill()
         self._process.join()
         return self.lines()
 

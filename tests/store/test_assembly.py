@@ -45,9 +45,9 @@ def ids(book: Book, batch_id: str | None) -> list[str]:
         ([25, 25, 25, 25], 4),
         ([25, 25, 25, 24, 1], 5),
         ([99, 99, 1], 2),
-        ([100, 1], 1),
+        ([99, 100, 1], 2),
         ([1, 100], 2),
-        ([500], 1),
+        ([1, 500], 2),
         ([99], 0),
         ([], 0),
     ],
@@ -65,13 +65,33 @@ def test_a_batch_is_cut_at_the_first_sample_at_which_its_turns_are_complete(
     assert made.missing_turns == (0 if taken else 100 - sum(turns))
 
 
-def test_a_pass_that_changes_nothing_leaves_no_trace(book: Book, sample: "Make") -> None:
+def test_a_pass_that_changes_nothing_is_noted_once_for_each_new_blocker(
+    book: Book, sample: "Make"
+) -> None:
     book.append([sample(1)])
 
-    passes = [book.assemble() for _ in range(3)]
+    short = [book.assemble() for _ in range(3)]
+    book.append([sample(1, sample_id=f"twin{key}") for key in range(3)])
+    flat = [book.assemble() for _ in range(3)]
 
-    assert [made.batch_id for made in passes] == [None, None, None]
-    assert book.query("SELECT * FROM dispositions").num_rows == 0
+    assert [made.batch_id for made in (*short, *flat)] == [None] * 6
+    journal = book.query("SELECT kind, blocker, sample_id FROM dispositions ORDER BY sequence")
+    assert journal.to_pylist() == [
+        {"kind": "pass", "blocker": blocker, "sample_id": None}
+        for blocker in ("short", "no_gradient")
+    ]
+
+
+@pytest.mark.parametrize(("rewards", "samples"), [([0.5] * 4, 0), ([0.5] * 3 + [0.6], 4)])
+def test_without_groups_a_batch_whose_rewards_are_all_equal_is_not_emitted(
+    book: Book, sample: "Make", rewards: list[float], samples: int
+) -> None:
+    book.append([sample(key, reward=reward) for key, reward in enumerate(rewards)])
+
+    made = book.assemble()
+
+    assert (made.samples, made.blocker) == (samples, None if samples else "no_gradient")
+    assert made.discarded == 0
 
 
 def test_the_oldest_go_first_and_equals_by_id(
@@ -96,11 +116,7 @@ def test_f03_what_failed_never_counts_towards_a_batch(book: Book, sample: "Make"
     second = book.assemble()
 
     assert (first.batch_id, first.missing_turns) == (None, 100)
-    assert {row["reason"]: row["samples"] for row in first.funnel} == {
-        "never_trainable": 128,
-        "pending": 0,
-        "assigned": 0,
-    }
+    assert {row["reason"]: row["samples"] for row in first.funnel} == {"never_trainable": 128}
     assert (second.samples, second.turns) == (4, 100)
     assert book.query("SELECT SUM(samples) AS n FROM ledger").to_pylist() == [{"n": 132}]
 
@@ -294,21 +310,21 @@ def test_what_was_discarded_stays_so_whatever_is_settled_later(
 def test_f11_age_counts_from_the_version_at_dispatch_and_turns_are_split_by_version(
     open_book: "OpenBook", sample: "Make"
 ) -> None:
-    book = open_book(batch={"turns": 6}, discard=NO_WAIT)
+    book = open_book(batch={"turns": 12}, discard=NO_WAIT)
     split = [
         {"weight_version": version, "turns": turns} for version, turns in ((7, 3), (8, 1), (9, 2))
     ]
     spanning = sample(1, turns=6, weight_version=7, weight_version_end=9, turns_by_version=split)
-    book.append([spanning, spanning | {"sample_id": "s2"}])
+    book.append([spanning | {"sample_id": f"s{key}", "reward": key / 4} for key in range(4)])
     book.publish(11)
 
     kept = book.assemble()
     book.publish(12)
     discarded = book.assemble()
 
-    assert (kept.samples, discarded.samples, discarded.discarded) == (1, 0, 1)
-    assert book.batch(str(kept.batch_id)).rows.column("age_versions").to_pylist() == [4]
-    assert discards(book)[0]["age_versions"] == 5
+    assert (kept.samples, discarded.samples, discarded.discarded) == (2, 0, 2)
+    assert book.batch(str(kept.batch_id)).rows.column("age_versions").to_pylist() == [4, 4]
+    assert [row["age_versions"] for row in discards(book)] == [5, 5]
 
 
 def test_f11_a_sample_over_three_versions_is_billed_its_six_turns_and_never_eighteen(
@@ -372,10 +388,10 @@ def test_a_pass_keeps_its_funnel_its_settings_and_the_versions_it_read(
         (row["step"], row["reason"]): (row["samples"], row["turns"])
         for row in json.loads(decision["funnel"])
     } == {
-        ("held", "awaiting_reward"): (1, 25),
+        ("waiting", "awaiting_reward"): (1, 25),
         ("held", "never_trainable"): (1, 25),
         ("discarded", "age_versions"): (3, 75),
-        ("pending", "pending"): (5, 125),
+        ("ready", "ready"): (5, 125),
         ("assigned", "assigned"): (4, 100),
     }
     assert decision["batch_id"] == made.batch_id
@@ -389,8 +405,8 @@ def test_a_pass_keeps_its_funnel_its_settings_and_the_versions_it_read(
 def test_the_settings_that_a_decision_cites_are_kept_under_their_fingerprint(
     open_book: "OpenBook", sample: "Make"
 ) -> None:
-    with open_book(batch={"turns": 25}, discard={"max_age_versions": 2}) as book:
-        book.append([sample(1)])
+    with open_book(batch={"turns": 50}, discard={"max_age_versions": 2}) as book:
+        book.append([sample(1), sample(2)])
         book.assemble()
         fingerprint = book.settings.fingerprint
 
@@ -427,8 +443,8 @@ def test_every_discard_has_a_reason_a_limit_and_its_settings_on_the_pass(
 def test_an_age_is_live_until_it_is_decided_and_frozen_from_then_on(
     open_book: "OpenBook", sample: "Make", clock: "FakeClock"
 ) -> None:
-    book = open_book(batch={"turns": 25}, discard=NO_WAIT)
-    book.append([sample(1), sample(2)])
+    book = open_book(batch={"turns": 50}, discard=NO_WAIT)
+    book.append([sample(1), sample(2), sample(3)])
     book.publish(2)
     clock.tick(10)
     book.assemble()
@@ -439,21 +455,23 @@ def test_an_age_is_live_until_it_is_decided_and_frozen_from_then_on(
 
     assert ages == [
         {"sample_id": "s1", "age_versions": 1, "age_seconds": 10.0, "is_frozen": True},
-        {"sample_id": "s2", "age_versions": 3, "age_seconds": 20.0, "is_frozen": False},
+        {"sample_id": "s2", "age_versions": 1, "age_seconds": 10.0, "is_frozen": True},
+        {"sample_id": "s3", "age_versions": 3, "age_seconds": 20.0, "is_frozen": False},
     ]
 
 
 def test_the_batch_does_not_depend_on_the_order_of_rows_nor_on_how_they_were_appended(
     open_book: "OpenBook", sample: "Make", clock: "FakeClock", tmp_path_factory: Any
 ) -> None:
+    """Equally old samples of one delivery go by id, those of several by delivery."""
     rows = [
-        sample(key, turns=7 + key, finished_at=clock.now - timedelta(seconds=key % 3))
+        sample(key, turns=7 + key, finished_at=clock.now - timedelta(seconds=key // 4))
         for key in range(12)
     ]
     book = open_book(batch={"turns": 60})
     book.append(rows)
     other = Book.create(tmp_path_factory.mktemp("other") / "book", book.settings, clock=clock)
-    for part in (rows[8:], rows[3:8][::-1], rows[:3]):
+    for part in (rows[8:], rows[4:8][::-1], rows[:4]):
         other.append(part)
     list(other.maintain())
 

@@ -71,6 +71,7 @@ class Sampled:
     status: str
     reward: float | None
     since: datetime
+    position: int
     weight_version: int
     decided: str | None = None
 
@@ -122,13 +123,13 @@ class Model:
         return len(stale)
 
     def cut(self) -> list[str]:
-        pending = [(s.since, key) for key, s in self.samples.items() if s.state == "pending"]
+        pending = [key for key, each in self.samples.items() if each.state == "pending"]
         chosen, turns = list[str](), 0
-        for _, key in sorted(pending):
+        for key in sorted(pending, key=lambda k: (self.samples[k].since, self.samples[k].position)):
             chosen.append(key)
             turns += self.samples[key].turns
             if turns >= TURNS:
-                return chosen
+                return chosen if len({self.samples[k].reward for k in chosen}) > 1 else []
         return []
 
     def decide(self, keys: list[str], decided: str | None) -> None:
@@ -188,12 +189,29 @@ class Lifecycle(RuleBasedStateMachine):
                     weight_version=version,
                 )
             )
-            self.model.samples[f"s{key}"] = Sampled(turns, status, reward, since, version)
         self.delivered += rows
 
         receipt = self.book.append(rows[::-1] if is_reversed else rows)
 
         assert receipt.added == len(rows)
+        self._are_placed(rows)
+
+    def _are_placed(self, rows: list[dict[str, Any]]) -> None:
+        """Take the samples of a delivery into the model, in the order of their positions."""
+        found = self.book.query("SELECT sample_id, position FROM samples").to_pylist()
+        positions = {each["sample_id"]: each["position"] for each in found}
+        rows.sort(key=lambda row: (row["finished_at"], row["sample_id"]))
+        places = [positions[row["sample_id"]] for row in rows]
+        assert places == sorted(places)
+        for row, position in zip(rows, places, strict=True):
+            self.model.samples[row["sample_id"]] = Sampled(
+                row["turns"],
+                row["status"],
+                row["reward"],
+                row["finished_at"],
+                position,
+                row["weight_version"],
+            )
 
     @precondition(lambda self: self.delivered)
     @rule(nth=NTH, count=st.integers(1, 4))

@@ -113,7 +113,7 @@ def test_a_batch_reads_the_same_in_polars(made: Batch) -> None:
 def test_the_reward_in_a_batch_is_the_one_that_held_when_it_was_decided(
     book: Book, sample: "Make", clock: "FakeClock"
 ) -> None:
-    book.append([sample(1, reward=None, turns=100)])
+    book.append([sample(1, reward=None, turns=50), sample(2, reward=1.0, turns=50)])
     grading = {"sample_id": "s1", "grader": "g"}
     book.reward([grading | {"reward": 0.25, "rewarded_at": clock.now}])
     batch_id = str(book.assemble().batch_id)
@@ -122,7 +122,7 @@ def test_the_reward_in_a_batch_is_the_one_that_held_when_it_was_decided(
 
     table = book.batch(batch_id).table(["reward"])
 
-    assert table.column("reward").to_pylist() == [0.25]
+    assert table.column("reward").to_pylist() == [0.25, 1.0]
     assert book.query("SELECT reward FROM rewards ORDER BY 1").column(0).to_pylist() == [0.25, 0.75]
 
 
@@ -211,11 +211,14 @@ def test_a_book_that_is_not_there_is_missing(tmp_path: "Path") -> None:
 
 def test_messages_come_back_to_the_letter(book: Book, sample: "Make", trajectory: "Make") -> None:
     text = json.dumps([{"content": "naïve 🐢\u2028 " + "x" * 10_000}], ensure_ascii=False)
-    book.append([sample(1, turns=100)], trajectories=[trajectory(1, messages=text)])
+    book.append(
+        [sample(1, turns=50), sample(2, turns=50)],
+        trajectories=[trajectory(1, messages=text), trajectory(2, messages="[]")],
+    )
 
     table = book.batch(str(book.assemble().batch_id)).table(["messages"], trajectories=True)
 
-    assert table.column("messages").to_pylist() == [text]
+    assert table.column("messages").to_pylist() == [text, "[]"]
 
 
 def test_parts_that_are_read_at_once_from_one_file_do_not_disturb_each_other(

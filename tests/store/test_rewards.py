@@ -26,14 +26,14 @@ def standing(book: Book) -> list[tuple[str, float | None]]:
 def test_a_sample_awaits_its_reward_and_then_enters_a_batch(
     book: Book, sample: "Make", clock: "FakeClock"
 ) -> None:
-    book.append([sample(1, reward=None, turns=100)])
+    book.append([sample(1, reward=None, turns=60), sample(2, turns=40)])
     before = book.assemble()
 
     book.reward([grading(clock, reward=0.0)])
     after = book.assemble()
 
     assert (before.batch_id, before.funnel[0]["reason"]) == (None, "awaiting_reward")
-    assert after.samples == 1
+    assert after.samples == 2
 
 
 def test_f31a_a_grading_delivered_three_times_is_stored_once(
@@ -116,13 +116,13 @@ def test_the_latest_grading_holds_in_whatever_order_they_come(
 def test_a_regrading_after_assignment_is_kept_and_not_trained_on(
     book: Book, sample: "Make", clock: "FakeClock"
 ) -> None:
-    book.append([sample(1, turns=100, reward=0.1)])
+    book.append([sample(1, turns=50, reward=0.1), sample(2, turns=50, reward=0.2)])
     batch_id = str(book.assemble().batch_id)
 
     receipt = book.reward([grading(clock, reward=0.9)])
 
     assert receipt.added == 1
-    assert book.batch(batch_id).table(["reward"]).column(0).to_pylist() == [0.1]
+    assert book.batch(batch_id).table(["reward"]).column(0).to_pylist() == [0.1, 0.2]
 
 
 def test_bad_and_homeless_gradings_do_not_sink_the_good_ones(

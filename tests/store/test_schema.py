@@ -266,8 +266,9 @@ def test_f39_rows_from_before_a_column_have_null_in_it_and_every_sum_is_unchange
 
 
 def test_f39_old_and_new_rows_are_read_together(
-    old_book: Book, sample: "Make", trajectory: "Make"
+    old_book: Book, sample: "Make", trajectory: "Make", clock: "FakeClock"
 ) -> None:
+    clock.tick(1)
     versions = [1] * 64
     old_book.append(
         [sample(key, model_fingerprint="now", quota_remaining=5) for key in range(8, 10)],

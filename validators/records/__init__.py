@@ -6,9 +6,11 @@ stored stands in the `Stored…` class beside it.
 
 from .configs import Config
 from .dispositions import Disposition
+from .incidents import Incident
 from .quarantine import FindingRecord, Quarantined
 from .rewards import Reward, StoredReward
 from .samples import Sample, StoredSample, TurnsByVersion
+from .supply import Heartbeat
 from .trajectories import Call, StoredCall, StoredTrajectory, Trajectory
 from .weights import Weight
 
@@ -21,6 +23,8 @@ TABLES = {
     "dispositions": Disposition,
     "quarantine": Quarantined,
     "configs": Config,
+    "heartbeats": Heartbeat,
+    "incidents": Incident,
 }
 
 __all__ = [
@@ -29,6 +33,8 @@ __all__ = [
     "Config",
     "Disposition",
     "FindingRecord",
+    "Heartbeat",
+    "Incident",
     "Quarantined",
     "Reward",
     "Sample",

@@ -3,6 +3,7 @@
 import json
 import os
 import time
+import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -34,7 +35,10 @@ class FakeClock:
 
 
 def sample(key: object, **changes: Any) -> Row:
-    """Return a sample that may be trained on at once, but for the changes."""
+    """Return a sample that may be trained on at once, but for the changes.
+
+    All pass, each with a reward of its own: a batch of equal rewards is not emitted.
+    """
     plain = {
         "sample_id": f"s{key}",
         "task_id": f"task-{key}",
@@ -42,7 +46,7 @@ def sample(key: object, **changes: Any) -> Row:
         "task_type": "coding",
         "attempt": 0,
         "status": "completed",
-        "reward": 1.0,
+        "reward": 0.5 + zlib.crc32(str(key).encode()) / 2**33,
         "turns": 25,
         "env_seconds": 60.0,
         "external_calls": 2,
