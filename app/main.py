@@ -17,6 +17,7 @@ COMMANDS = {
     "import": "Import trajectory files of other tools.",
     "publish": "Register a weight version.",
     "reward": "Settle rewards that came late.",
+    "heartbeat": "Note that a producer lives.",
     "assemble": "Make one assembler pass.",
     "read": "Write a batch to an Arrow file.",
     "ack": "Mark a batch as trained.",

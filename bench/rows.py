@@ -10,6 +10,7 @@ import pyarrow as pa
 from rollbook.store.schema import TableName, declared_schema
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
+CLASSES = ("short", "medium", "long")
 _DIGEST = "sha256:" + "0" * 64
 
 
@@ -26,7 +27,9 @@ def samples(start: int, count: int, *, finished: datetime = START, turns: int = 
     columns = {
         "sample_id": ids,
         "task_id": pa.array([f"task-{number // 8:012d}" for number in numbers]),
-        "task_type": pa.array([f"type-{number % 5}" for number in numbers]),
+        "group_id": pa.array([f"task-{number // 8:012d}/0" for number in numbers]),
+        "task_type": pa.array([f"type-{number // 8 % 5}" for number in numbers]),
+        "duration_class": pa.array([CLASSES[number // 8 % 3] for number in numbers]),
         **{name: pa.repeat(text, count) for name, text in names.items()},
         "attempt": pa.repeat(pa.scalar(0, pa.int32()), count),
         "reward": pa.array((numbers % 2).astype(float)),

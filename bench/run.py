@@ -24,7 +24,9 @@ BENCHMARKS = {
     "append_scalar": ("appending", "append_scalar"),
     "append_trajectories": ("appending", "append_trajectories"),
     "pass_10k": ("passes", "pass_10k"),
+    "pass_100k": ("passes", "pass_100k"),
     "pass_1m": ("passes", "pass_1m"),
+    "why": ("why", "why"),
     "read_batch": ("reading", "read_batch"),
     "fairness": ("fairness", "fairness"),
 }

@@ -3,6 +3,7 @@
 from .acceptance import Criterion, Figure, acceptance
 from .audit import Offence, audit, rules
 from .postmortem import Blocker, Postmortem, explain
+from .story import Story, Wait, tell
 from .trace import Trace, trace
 
 __all__ = [
@@ -11,10 +12,13 @@ __all__ = [
     "Figure",
     "Offence",
     "Postmortem",
+    "Story",
     "Trace",
+    "Wait",
     "acceptance",
     "audit",
     "explain",
     "rules",
+    "tell",
     "trace",
 ]

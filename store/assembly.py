@@ -124,9 +124,9 @@ class Assembler:
     ) -> tuple[Pass, pa.Table | None]:
         if learner is not None:
             params = {"stream": stream, "with_unheld": with_unheld}
-            waiting = engine.run("assemble/deliverable", params)
-            if waiting.num_rows:
-                return self._deliver(engine, moment, waiting[0][0].as_py(), learner)
+            waiting = engine.records("assemble/deliverable", params)
+            if waiting:
+                return self._deliver(engine, moment, waiting[0]["batch_id"], learner)
         return make_pass(
             engine,
             moment,
@@ -157,14 +157,14 @@ class Assembler:
         return {"learner": learner, "lease_until": until}
 
     def look(self, stream: str) -> dict[str, Any]:
-        """Return what a pass would come to now, and what its samples lack; commits nothing."""
+        """Return what a pass would come to now, and what it holds; commits nothing."""
         with self._lock:
             engine, moment = self._look()
             run_steps(engine, moment, self._settings, stream, is_partial_wanted=False)
             outcome: dict[str, Any] = engine.run("assemble/outcome").to_pylist()[0]
             return outcome | {
                 "funnel": engine.run("assemble/funnel").to_pylist(),
-                "lacking": engine.run("why/lacking").to_pylist(),
+                "held": engine.run("why/held").to_pylist(),
             }
 
     def ack(self, batch_id: str, figures: Mapping[str, Any] | None = None) -> Ack:
@@ -239,8 +239,8 @@ def mount_open(engine: Engine, snapshots: Mapping[TableName, Snapshot], now: dat
     engine.create_views(("grading", "sample_decision", "sample_state", "batch"))
     newest = decisions.files_from("sequence", decisions.greatest("sequence") or 0)
     engine.mount_as("latest", "dispositions", decisions, files=newest)
-    balance = engine.run("assemble/latest_balance")
-    owed = json.loads(balance[0][0].as_py()) if balance.num_rows else {}
+    balance = engine.records("assemble/latest_balance")
+    owed = json.loads(balance[0]["balance"]) if balance else {}
     return Moment(snapshots, now, low_water, current_version, owed)
 
 

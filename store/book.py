@@ -18,9 +18,10 @@ from .batch import Batch
 from .clock import Clock, system_clock
 from .delta import Table, retrying
 from .engine import Engine
-from .facts import Facts
+from .facts import Facts, lost_since
 from .files import Files
 from .group import GroupWriter
+from .hindsight import Decision, Rederived, rederive
 from .ingest import Ingest
 from .intake import Rows
 from .maintenance import Maintained, Maintainer
@@ -66,6 +67,7 @@ class Book:
         self._assembler = Assembler(self.tables, clock, settings)
         self._alarms = Alarms(
             self._ingest.incidents,
+            self.tables,
             settings.alarms,
             clock,
             lambda name, params: self._mounted().run(name, params).to_pylist(),
@@ -191,7 +193,7 @@ class Book:
         """
         now = self._clock()
         row = {
-            "beat_id": f"{producer}@{now.isoformat()}",
+            "beat_id": digest(f"{producer}@{now.isoformat()}"),
             "producer": producer,
             "beat_at": now,
             "in_flight": in_flight,
@@ -303,28 +305,61 @@ class Book:
 
     def facts(self, stream: str = "train") -> Facts:
         """Return everything that is known about the next batch of a stream."""
+        now = self._clock()
         seen = self._assembler.look(stream)
         engine = self._mounted()
-        times = engine.run("why/arrivals", {"stream": stream}).to_pylist()[0]
-        since = {"since": times["last_batch_at"]}
-        timeout = {"timeout_seconds": self.settings.end.producer_timeout_seconds}
-        refused = engine.run("why/refused", since).to_pylist()
+
+        def ask(name: str, **params: Any) -> list[dict[str, Any]]:
+            rows: list[dict[str, Any]] = engine.run(f"why/{name}", params).to_pylist()
+            return rows
+
+        times = ask("arrivals", stream=stream)[0]
+        lost = {"stream": stream, "since": lost_since(self.settings, times["last_batch_at"], now)}
         return Facts(
-            now=self._clock(),
+            now=now,
             target_turns=self.settings.batch.turns,
             ready_turns=seen["pending_turns"],
             blocker=seen["blocker"],
             unmet=seen["unmet"],
+            flat_sides=seen["flat_sides"],
             enough_since=seen["enough_since"],
             funnel=seen["funnel"],
-            supply=engine.run("why/supply", timeout).to_pylist()[0],
-            unacked=engine.run("why/unacked", {"stream": stream}).to_pylist(),
-            refused=refused,
-            turns_of_refused=None,
-            lacking=seen["lacking"],
-            discarded=engine.run("why/discarded", since).to_pylist(),
+            held=seen["held"],
+            supply=ask("supply", timeout_seconds=self.settings.end.producer_timeout_seconds)[0],
+            unacked=ask("unacked", stream=stream),
+            refused=ask("refused", **lost),
+            lacking=ask("lacking", **lost),
+            broken=ask("broken", **lost),
+            discarded=ask("discarded", **lost),
+            incidents=ask("incidents", stream=stream),
             last_arrival_at=times["last_arrival_at"],
+            current_version=times["current_version"],
+            last_published_at=times["last_published_at"],
+            stamped_version=times["stamped_version"],
+            end_policy=self.settings.end.policy,
         )
+
+    def decision(self, batch_id: str) -> Decision:
+        """Return how a batch came to be: its pass, and the passes that were blocked before it.
+
+        Raises Unknown if there is no such batch.
+        """
+        engine = self._mounted()
+        found = engine.run("why/pass", {"batch_id": batch_id}).to_pylist()
+        if not found:
+            raise Unknown(f"there is no batch {batch_id!r}")
+        before = {"sequence": found[0]["sequence"], "stream": found[0]["stream"]}
+        return Decision(batch_id, found[0], engine.run("why/waits", before).to_pylist())
+
+    def rederive(self, batch_id: str) -> Rederived:
+        """Make the decision behind a batch again, on the table versions that it noted.
+
+        Raises Unknown for a batch that is not there or whose settings are not stored, and
+        VersionExpired if a table version is not kept any more.
+        """
+        noted = self.decision(batch_id).header
+        rows = self._mounted().run("why/noted", {"sequence": noted["sequence"]})
+        return rederive(self.tables, noted, batch_id, rows)
 
     def _mounted(self) -> Engine:
         # Decisions are read first: none is then about a sample or settings that are not seen.

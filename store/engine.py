@@ -9,6 +9,7 @@ stands here.
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from datetime import datetime
 from typing import Any
 
 import duckdb
@@ -18,7 +19,7 @@ from ..sql import Statement, statement, statements
 from ..validators.compute import pc
 from ..validators.errors import BookUnreadable, Unknown
 from .delta import Snapshot
-from .schema import TableName, stored_schema
+from .schema import LAYOUTS, TableName, stored_schema
 
 # Tables whose rows count only if their sample is there; the plain names are views over these.
 STORED_NAMES: dict[str, str] = {"trajectories": "trajectories_stored", "calls": "calls_stored"}
@@ -67,7 +68,8 @@ class Engine:
     def __init__(self, root: str | None = None) -> None:
         self._connection = connect(root)
         self._lock = threading.RLock()
-        self._mounted: dict[str, tuple[int, tuple[str, ...]]] = {}
+        self._mounted: dict[str, tuple[int, datetime | None, tuple[str, ...]]] = {}
+        self._shown: dict[str, pa.Table] = {}
         self._has_views = False
 
     def mount(
@@ -77,6 +79,7 @@ class Engine:
         *,
         files: list[str] | None = None,
         from_position: int | None = None,
+        until: datetime | None = None,
     ) -> None:
         """Make a version of a table readable under its name.
 
@@ -85,10 +88,11 @@ class Engine:
             snapshot: the version.
             files: only these of its files.
             from_position: only rows at or after this position.
+            until: only rows that were written by then, where a row says when.
         """
         wanted = snapshot.files if files is None else files
         view = STORED_NAMES.get(name, name)
-        state = (from_position or 0, tuple(wanted))
+        state = (from_position or 0, until, tuple(wanted))
         with self._lock, _readable():
             if self._mounted.get(view) == state:
                 return
@@ -96,6 +100,9 @@ class Engine:
             if from_position is not None:
                 position = duckdb.ColumnExpression("position")
                 relation = relation.filter(position >= duckdb.ConstantExpression(from_position))
+            if until is not None and (column := LAYOUTS[name].time):
+                written = duckdb.ColumnExpression(column)
+                relation = relation.filter(written <= duckdb.ConstantExpression(until))
             relation.create_view(view, replace=True)
             self._mounted[view] = state
 
@@ -107,7 +114,7 @@ class Engine:
         empty = f"empty_{name}"
         if self._mounted.get(empty) is None:
             self._connection.from_arrow(stored_schema(name).empty_table()).create(empty)
-            self._mounted[empty] = (0, ())
+            self._mounted[empty] = (0, None, ())
         declared = self._connection.table(empty)
         if not files:
             return declared
@@ -124,9 +131,17 @@ class Engine:
             relation.create_view(view, replace=True)
 
     def show(self, name: str, rows: pa.Table) -> None:
-        """Make an Arrow table readable under a name, in place of what had it before."""
+        """Make a small Arrow table readable under a name, in place of what had it before.
+
+        It is copied: a statement that joins an Arrow table goes through Python each time.
+        """
         with self._lock:
-            self._connection.register(name, rows)
+            if (before := self._shown.get(name)) is not None and before.equals(rows):
+                return
+            self._connection.register("shown", rows)
+            self._connection.execute(f'CREATE OR REPLACE TEMP TABLE "{name}" AS FROM shown')
+            self._connection.unregister("shown")
+            self._shown[name] = rows
 
     def create_views(self, names: Iterable[str] = VIEWS) -> None:
         """Create the derived views over the mounted tables."""
@@ -143,6 +158,17 @@ class Engine:
         bound = bind(found, params or {})
         with _readable():
             return self.query(found.text, bound)
+
+    def records(self, name: str, params: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
+        """Run a named statement that returns a few rows without times, as dictionaries.
+
+        A relation is planned twice, when it is made and when it is read; this once.
+        """
+        found = find(name)
+        with self._lock, _readable():
+            done = self._connection.execute(found.text, bind(found, params or {}))
+            names = [column[0] for column in done.description]
+            return [dict(zip(names, row, strict=True)) for row in done.fetchall()]
 
     def step(self, name: str, params: Mapping[str, Any]) -> None:
         """Run a step of the assembler's pipeline, which leaves a table of its own name."""

@@ -2,13 +2,18 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Any
+from datetime import datetime, timedelta
+from typing import Any, Literal
+
+from .settings import Settings
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
     """Everything that is known about the next batch of a stream.
+
+    What was lost (refused, lacking, broken, discarded) is counted since the last batch, and no
+    longer back than a sample may wait: what is older would be over the line by now.
 
     Attributes:
         now: the moment that the facts are of.
@@ -16,15 +21,23 @@ class Facts:
         ready_turns: turns that could enter it.
         blocker: what the pipeline says: short, no_gradient, least_share; None if it could go.
         unmet: strata below their least share.
+        flat_sides: where nothing carries a gradient, too_easy or too_hard.
         enough_since: when the pending turns first sufficed.
         funnel: samples and turns by step, reason and task type.
-        supply: producers, live, last_beat_at, exhausted, in_flight, in_flight_turns.
+        held: samples, turns and since by reason and task type: what may come in later.
+        supply: producers, live, last_beat_at, is_exhausted, exhausted_at, in_flight,
+            in_flight_turns.
         unacked: batches that were made and not acked.
-        refused: rules that refused samples since the last batch, most first.
-        turns_of_refused: turns that these samples stated; None where they did not.
+        refused: rules that refused samples, most first.
         lacking: evidence that held samples lack, most first.
-        discarded: discards since the last batch, by reason and task type, most turns first.
+        broken: how executions ended that are never trained on, most first.
+        discarded: discards by reason and task type, most turns first.
+        incidents: open alarms of the stream and of task types.
         last_arrival_at: when the last sample came.
+        current_version: the newest published weight version.
+        last_published_at: when it was published.
+        stamped_version: the newest weight version that made a sample.
+        end_policy: what becomes of a short batch at the end of the data.
     """
 
     now: datetime
@@ -32,12 +45,34 @@ class Facts:
     ready_turns: int
     blocker: str | None
     unmet: Sequence[str]
+    flat_sides: Sequence[str]
     enough_since: datetime | None
     funnel: Sequence[dict[str, Any]]
+    held: Sequence[Mapping[str, Any]]
     supply: Mapping[str, Any]
     unacked: Sequence[Mapping[str, Any]]
     refused: Sequence[Mapping[str, Any]]
-    turns_of_refused: int | None
     lacking: Sequence[Mapping[str, Any]]
+    broken: Sequence[Mapping[str, Any]]
     discarded: Sequence[Mapping[str, Any]]
+    incidents: Sequence[Mapping[str, Any]]
     last_arrival_at: datetime | None
+    current_version: int | None
+    last_published_at: datetime | None
+    stamped_version: int | None
+    end_policy: Literal["hold", "flush_partial"]
+
+
+def lost_since(
+    settings: Settings, last_batch_at: datetime | None, now: datetime
+) -> datetime | None:
+    """Return from when on what was lost may be missed now; None: from the beginning."""
+    lines = settings.duration_class.values()
+    waits = [line.max_wait_seconds for line in lines if line.max_wait_seconds is not None]
+    if settings.discard.max_wait_seconds is None:
+        return last_batch_at
+    try:
+        earliest = now - timedelta(seconds=max(settings.discard.max_wait_seconds, *waits, 0.0))
+    except OverflowError:  # longer than there are years
+        return last_batch_at
+    return max(earliest, last_batch_at) if last_batch_at else earliest

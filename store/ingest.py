@@ -51,12 +51,16 @@ _FIRST_STORED = "the content first stored under this id"
 
 @dataclass(slots=True)
 class Delivery:
-    """The rows of one append after the gate, on their way into the tables."""
+    """The rows of one append after the gate, on their way into the tables.
+
+    All are of one time, so that none seems to have come after the others.
+    """
 
     samples: Gated
     trajectories: Gated
     calls: Gated
     receipt: Receipt
+    at: datetime
 
     @property
     def refused_ids(self) -> set[Any]:
@@ -89,7 +93,11 @@ class Ingest:
         """Take in samples with what belongs to them; what is refused goes to quarantine."""
         gated = gate(Sample, samples)
         delivery = Delivery(
-            gated, gate(Trajectory, trajectories), gate(Call, calls), Receipt(gated.arrived)
+            gated,
+            gate(Trajectory, trajectories),
+            gate(Call, calls),
+            Receipt(gated.arrived),
+            self._clock(),
         )
         rows, heavy = self._link(delivery)
         stored = self._store(rows, heavy, delivery)
@@ -115,7 +123,7 @@ class Ingest:
         refused += _orphans(
             each.fresh.filter(pc.invert(has_sample)), delivery, "a sample of this append"
         )
-        samples = with_bookkeeping(unique.fresh, lost, self._clock())
+        samples = with_bookkeeping(unique.fresh, lost, delivery.at)
         return samples, _where(each.fresh, has_sample)
 
     def _store(self, rows: pa.Table, heavy: pa.Table, delivery: Delivery) -> Split:
@@ -226,13 +234,13 @@ class Ingest:
         receipt.duplicates += stored.duplicates.num_rows
         traceable = pc.sum(stored.fresh.column("is_traceable")).as_py() or 0
         receipt.held += stored.fresh.num_rows - traceable
-        self._keep("samples", delivery.samples.refused, receipt)
-        self._keep("trajectories", delivery.trajectories.refused, receipt)
-        self._keep("calls", delivery.calls.refused, receipt)
+        self._keep("samples", delivery.samples.refused, receipt, delivery.at)
+        self._keep("trajectories", delivery.trajectories.refused, receipt, delivery.at)
+        self._keep("calls", delivery.calls.refused, receipt, delivery.at)
 
-    def _keep(self, table: str, refused: list[Refusal], receipt: Receipt) -> None:
+    def _keep(self, table: str, refused: list[Refusal], receipt: Receipt, at: datetime) -> None:
         if refused:
-            rows = first_of_each(quarantined(table, refused, self._clock()), "quarantine_id")
+            rows = first_of_each(quarantined(table, refused, at), "quarantine_id")
             self.quarantine.append_once(rows.fresh, ["quarantine_id"])
             receipt.refuse(refused)
 
@@ -264,7 +272,7 @@ class Ingest:
             "reward_id",
             _FIRST_STORED,
         )
-        self._keep("rewards", gated.refused, receipt)
+        self._keep("rewards", gated.refused, receipt, self._clock())
         return receipt
 
 

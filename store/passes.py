@@ -21,9 +21,19 @@ from .rulebook import rulebook
 from .schema import TableName
 from .settings import Settings
 
-SINGLE = ("seen", "pool", "units_single", "discards_single")
-GROUPED = ("seen", "pool", "members", "units_grouped", "discards_grouped")
-SHARED = ("front", "quota", "truncation", "accounts", "ordered", "verdict", "chosen")
+SINGLE = ("seen", "units_single", "discards_single")
+GROUPED = ("seen", "members", "groups", "units_grouped", "discards_grouped")
+SHARED = (
+    "front",
+    "quota",
+    "truncation",
+    "accounts",
+    "ordered",
+    "cut",
+    "verdict",
+    "chosen",
+    "held",
+)
 _BALANCE = pa.schema(
     [
         ("stratum", pa.string()),
@@ -139,21 +149,30 @@ def make_pass(  # noqa: PLR0913 - what a pass depends on, all of it
     """Return what a pass comes to, and its rows; None where it changes nothing new."""
     run_steps(engine, moment, settings, stream, is_partial_wanted=is_partial_wanted)
     outcome = engine.run("assemble/outcome").to_pylist()[0]
-    result = _result(engine, moment, settings, stream, outcome)
+    marks = {"horizon": moment.horizon, "before": moment.low_water}
+    low_water = engine.records("assemble/low_water", marks)[0]["low_water"]
+    account = moment.balance.get(stream, {})
+    params = {"carried": account.get("dead_streak", 0), "low_water": low_water}
+    dead = engine.records("assemble/streak", params)[0]
+    result = _result(engine, moment, settings, stream, outcome, dead)
     decided = engine.run("assemble/decided")
-    is_known = moment.balance.get(stream, {}).get("blocker") == result.blocker
-    if decided.num_rows == 0 and is_known:
+    if decided.num_rows == 0 and account.get("blocker") == result.blocker:
         return result, None
     header = _header(moment, settings, stream, outcome, result)
-    header["balance"] = _balance(engine, moment, stream, result)
-    return result, _rows(engine, moment, header | (dict(lease) if result.batch_id else {}), decided)
+    header["balance"] = _balance(engine, moment, stream, result, dead["carried"])
+    header |= dict(lease) if result.batch_id else {}
+    return result, _rows(moment, low_water, header, decided)
 
 
-def _result(
-    engine: Engine, moment: Moment, settings: Settings, stream: str, outcome: Mapping[str, Any]
+def _result(  # noqa: PLR0913, PLR0917 - what it is made of
+    engine: Engine,
+    moment: Moment,
+    settings: Settings,
+    stream: str,
+    outcome: Mapping[str, Any],
+    dead: Mapping[str, Any],
 ) -> Pass:
     is_made = outcome["blocker"] is None
-    dead = engine.run("assemble/streak").to_pylist()[0]
     return Pass(
         batch_id=f"{stream}-{moment.sequence:08d}" if is_made else None,
         target_turns=settings.batch.turns,
@@ -165,16 +184,17 @@ def _result(
         is_partial=is_made and outcome["is_partial"],
         dead_streak=dead["streak"],
         dead_reasons=dead["reasons"],
-        funnel=tuple(engine.run("assemble/funnel").to_pylist()),
+        funnel=tuple(engine.records("assemble/funnel")),
     )
 
 
-def _balance(engine: Engine, moment: Moment, stream: str, result: Pass) -> str:
-    """Return what each stratum is owed after this pass, as JSON."""
+def _balance(engine: Engine, moment: Moment, stream: str, result: Pass, carried: int) -> str:
+    """Return what later passes need to know of those before them, as JSON."""
     account = {
         "counted_to": moment.horizon,
         "blocker": result.blocker,
-        "strata": engine.run("assemble/balance_after").to_pylist(),
+        "dead_streak": carried,
+        "strata": engine.records("assemble/balance_after"),
     }
     return json.dumps({**moment.balance, stream: account})
 
@@ -203,18 +223,15 @@ def _header(
     }
 
 
-def _rows(engine: Engine, moment: Moment, header: Mapping[str, Any], decided: pa.Table) -> pa.Table:
-    found = engine.run("assemble/low_water", {"horizon": moment.horizon})[0][0].as_py()
+def _rows(moment: Moment, low_water: int, header: Mapping[str, Any], decided: pa.Table) -> pa.Table:
     common = moment.common(
-        header["batch_id"],
-        low_water=max(found, moment.low_water),
-        weight_version=moment.current_version,
+        header["batch_id"], low_water=low_water, weight_version=moment.current_version
     )
     # A discarded sample belongs to no batch, an assigned one to this pass's. The header
     # stands with the latter: it must be read for as long as its batch is open.
     is_assigned = pc.equal(decided.column("kind"), "assigned")
     beside = decided.filter(is_assigned) if header["batch_id"] else decided
-    position = lowest(beside) if beside.num_rows else max(found, moment.low_water)
+    position = lowest(beside) if beside.num_rows else low_water
     ids = pc.if_else(is_assigned, pa.scalar(header["batch_id"], pa.string()), None)
     rows = decided.rename_columns({"exceeded_limit": "limit"}).append_column("batch_id", ids)
     return journal(common, {**header, "position": position}, rows)

@@ -39,6 +39,7 @@ class Layout:
         key: the column whose values are unique.
         statistics: the columns that prune files; they stand first in the table.
         checks: Delta constraints, the last fence, by name. Each must allow null itself.
+        time: the column that says when a row was written; none where its sample's says so.
         row_group_rows: rows in a Parquet row group.
         compression: Parquet codec.
         has_dictionary: whether repeated values are stored once a row group.
@@ -47,6 +48,7 @@ class Layout:
     key: str
     statistics: tuple[str, ...]
     checks: dict[str, str]
+    time: str | None = None
     row_group_rows: int = 131_072
     compression: Literal["ZSTD", "LZ4_RAW"] = "ZSTD"
     has_dictionary: bool = True
@@ -65,23 +67,32 @@ LAYOUTS: dict[TableName, Layout] = {
                 "started_at IS NULL OR finished_at IS NULL OR started_at <= finished_at"
             ),
         },
+        "ingested_at",
     ),
-    "rewards": Layout("reward_id", ("position",), {}),
+    "rewards": Layout("reward_id", ("position",), {}, "recorded_at"),
     # Log-probabilities hardly compress and repeat no value: a light codec and no dictionary.
     "trajectories": Layout(
-        "position", ("position",), {}, 16, compression="LZ4_RAW", has_dictionary=False
+        "position",
+        ("position",),
+        {},
+        row_group_rows=16,
+        compression="LZ4_RAW",
+        has_dictionary=False,
     ),
     "calls": Layout(
         "call_id", ("position",), {"amount_not_negative": "amount IS NULL OR amount >= 0"}
     ),
     "weights": Layout(
-        "weight_version", ("weight_version",), {"version_not_negative": "weight_version >= 0"}
+        "weight_version",
+        ("weight_version",),
+        {"version_not_negative": "weight_version >= 0"},
+        "published_at",
     ),
-    "dispositions": Layout("sequence", ("sequence", "position", "low_water"), {}),
-    "quarantine": Layout("quarantine_id", ("quarantined_at",), {}),
-    "configs": Layout("fingerprint", ("recorded_at",), {}),
-    "heartbeats": Layout("beat_id", ("beat_at",), {}),
-    "incidents": Layout("event_id", ("at",), {}),
+    "dispositions": Layout("sequence", ("sequence", "position", "low_water"), {}, "decided_at"),
+    "quarantine": Layout("quarantine_id", ("quarantined_at",), {}, "quarantined_at"),
+    "configs": Layout("fingerprint", ("recorded_at",), {}, "recorded_at"),
+    "heartbeats": Layout("beat_id", ("beat_at",), {}, "beat_at"),
+    "incidents": Layout("event_id", ("at",), {}, "at"),
 }
 
 

@@ -171,6 +171,9 @@ class AlarmSettings(_Section):
     hook_url: str | None = Field(
         default=None, pattern=r"^https?://", description="the incident is posted there as JSON"
     )
+    hook_timeout_seconds: float = Field(
+        default=10, gt=0, le=600, description="a hook that takes longer has failed"
+    )
 
 
 class StorageSettings(_Section):

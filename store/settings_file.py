@@ -55,6 +55,7 @@ DEFAULTS = """\
 # type_starved_seconds = 86400   # a type that loses all it made in this time is starved
 # hook_command = []          # called with the incident as JSON on its input
 ## hook_url = "https://example.org/incidents"   # the incident is posted there as JSON
+# hook_timeout_seconds = 10  # a hook that takes longer has failed
 
 [storage]
 # group_rows = 10000         # a group commit is due at this many rows …

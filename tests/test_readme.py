@@ -144,12 +144,12 @@ def test_the_demonstration_tells_the_whole_story(tmp_path: Path) -> None:
 
     assert (done.stderr, done.returncode) == ("", 0)
     steps = [line.split()[2] for line in done.stdout.splitlines() if line.startswith("$ rollbook")]
-    assert set(steps) == set(COMMANDS) - {"release", "query", "schema", "maintain"}
+    assert set(steps) == set(COMMANDS) - {"heartbeat", "release", "query", "schema", "maintain"}
     for says in (
         "12 rollouts arrived, 12 added",
         "24 rewards arrived, 24 added",
         "no batch: short by 40 of 40 turns (0 pending)",
-        "short by 40 turns of 40; 135 turns in 23 samples await their reward.",
+        "short by 40 turns of 40; 135 turns in 23 samples await their reward since ",
         "batch train-00000002: 41 turns in 9 samples",
         "batch train-00000003: 46 turns in 7 samples",
         "the learner reads 9 samples",

@@ -1,20 +1,28 @@
--- Which task types lost all that they made in a window: samples discarded, none assigned?
+-- Which task types lost all that they made since a moment: samples discarded, none assigned?
+-- What was discarded and assigned stands in the funnels of the passes, a few entries each, so the
+-- samples need not be looked at.
 -- dialect: duckdb
--- params: window_seconds DOUBLE
--- returns: task_type VARCHAR, discarded BIGINT (samples), turns BIGINT (turns),
---   env_seconds DOUBLE (s)
+-- params: from_time TIMESTAMPTZ
+-- returns: task_type VARCHAR, discarded BIGINT (samples), turns BIGINT (turns)
+WITH entries AS (
+    SELECT
+        unnest(
+            from_json(
+                funnel,
+                '[{"step": "VARCHAR", "task_type": "VARCHAR", "samples": "BIGINT",
+                   "turns": "BIGINT"}]'
+            )
+        ) AS entry
+    FROM dispositions
+    WHERE kind = 'pass' AND decided_at >= CAST($from_time AS TIMESTAMPTZ)
+)
+
 SELECT
-    s.task_type,
-    COUNT(*) AS discarded,
-    CAST(COALESCE(SUM(s.turns), 0) AS BIGINT) AS turns,
-    COALESCE(SUM(s.env_seconds), 0) AS env_seconds
-FROM dispositions AS d
-INNER JOIN samples AS s
-    ON s.position = d.position
-CROSS JOIN moment AS m
-WHERE
-    d.kind IN ('discarded', 'assigned')
-    AND epoch_us(m.now) - epoch_us(d.decided_at) <= CAST($window_seconds AS DOUBLE) * 1000000
-GROUP BY s.task_type
-HAVING COUNT(*) FILTER (WHERE d.kind = 'assigned') = 0
-ORDER BY s.task_type
+    entry.task_type AS task_type,
+    CAST(SUM(entry.samples) AS BIGINT) AS discarded,
+    CAST(SUM(entry.turns) AS BIGINT) AS turns
+FROM entries
+WHERE entry.step IN ('discarded', 'assigned')
+GROUP BY entry.task_type
+HAVING bool_and(entry.step = 'discarded')
+ORDER BY task_type

@@ -1,4 +1,4 @@
--- Step 8, the shares. Which share of the turns is each stratum's, and what is it owed?
+-- Step 7, the shares. Which share of the turns is each stratum's, and what is it owed?
 -- As submitted: its part of all trainable turns that were ever dispatched, be they trained,
 -- waiting, discarded or still running. What still runs is estimated: of tasks dispatched evenly
 -- over t seconds that run for d each, the part (t - d) / t has arrived, so what arrived is
@@ -25,7 +25,10 @@ WITH runs AS (
         COALESCE(greatest((epoch_us(since) - epoch_us(started_at)) // 1000000, 0), 0)
             AS run_seconds
     FROM seen
-    WHERE is_ours AND position >= $counted_to AND status IN ('completed', 'truncated')
+    WHERE
+        is_ours
+        AND position >= $counted_to
+        AND state <> 'never_trainable'
 ),
 
 arrived AS (

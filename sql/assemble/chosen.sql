@@ -5,23 +5,20 @@
 --   task_type VARCHAR, stratum VARCHAR, is_failed BOOLEAN, is_truncated BOOLEAN
 CREATE OR REPLACE TEMP TABLE chosen AS
 SELECT
-    p.position,
+    s.position,
     o.unit,
-    row_number() OVER (ORDER BY o.ordinal, p.since NULLS LAST, p.position) - 1 AS ordinal,
-    p.turns,
-    p.task_type,
+    row_number() OVER (ORDER BY o.ordinal, s.since NULLS LAST, s.position) - 1 AS ordinal,
+    s.turns,
+    s.task_type,
     o.stratum,
-    p.reward < COALESCE(t.success_at, r.success_at) AS is_failed,
-    p.status = 'truncated' AS is_truncated
-FROM ordered AS o
-CROSS JOIN rules AS r
+    s.is_failed,
+    s.is_truncated
+FROM cut AS o
 CROSS JOIN verdict AS v
-INNER JOIN pool AS p
-    ON p.unit = o.unit
-LEFT JOIN task_type_rule AS t
-    ON t.name = p.task_type
+INNER JOIN seen AS s
+    ON s.unit = o.unit
 WHERE
     v.blocker IS NULL
-    AND o.turns_before < r.turns
-    AND p.state = 'pending'
-    AND p.position NOT IN (SELECT position FROM discards)
+    AND s.is_open
+    AND s.state = 'pending'
+    AND s.position NOT IN (SELECT position FROM discards)

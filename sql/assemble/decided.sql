@@ -1,4 +1,4 @@
--- Step 12. What is decided about each sample of this pass?
+-- Step 13. What is decided about each sample of this pass?
 -- dialect: duckdb
 -- params: none
 -- returns: position BIGINT, sample_id VARCHAR, kind VARCHAR, ordinal INTEGER, reason VARCHAR,
@@ -19,13 +19,13 @@ SELECT
     CAST(d.ordinal AS INTEGER) AS ordinal,
     d.reason,
     d.reasons,
-    p.reward,
-    p.age_versions,
-    p.age_seconds,
+    w.reward,
+    w.age_versions,
+    w.age_seconds,
     d.exceeded_limit
 FROM decided AS d
-INNER JOIN pool AS p
-    ON p.position = d.position
+INNER JOIN seen AS w
+    ON w.position = d.position
 INNER JOIN samples AS s
     ON s.position = d.position
 ORDER BY d.kind, d.ordinal NULLS LAST, d.position

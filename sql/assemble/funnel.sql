@@ -11,34 +11,21 @@ WITH stopped AS (
     UNION ALL
     SELECT 2, 'discarded', d.reason, p.task_type, 1, p.turns
     FROM discards AS d
-    INNER JOIN pool AS p
+    INNER JOIN seen AS p
         ON p.position = d.position
     UNION ALL
-    SELECT
-        3,
-        'waiting',
-        CASE
-            WHEN verdict = 'ahead' THEN 'unpublished'
-            WHEN first_position = unit THEN 'awaiting_reward'
-            ELSE 'group_open'
-        END,
-        task_type,
-        open_samples,
-        open_turns
-    FROM units
-    WHERE verdict IN ('waiting', 'ahead')
-    UNION ALL
     SELECT 8, 'kept', 'over_soft_limit', task_type, 1, turns
-    FROM pool
-    WHERE is_soft AND reasons IS NULL
+    FROM seen
+    WHERE is_open AND is_soft AND NOT is_over_age AND NOT is_over_wait
     UNION ALL
-    SELECT 4, 'held', 'failure_quota', task_type, members, turns
-    FROM quota
-    WHERE is_held
-    UNION ALL
-    SELECT 5, 'held', 'truncation_line', task_type, members, turns
-    FROM quota
-    WHERE unit IN (SELECT unit FROM truncation)
+    SELECT
+        CASE WHEN reason IN ('failure_quota', 'truncation_line') THEN 4 ELSE 3 END,
+        CASE WHEN reason IN ('failure_quota', 'truncation_line') THEN 'held' ELSE 'waiting' END,
+        reason,
+        task_type,
+        samples,
+        turns
+    FROM held
     UNION ALL
     SELECT 6, 'ready', 'ready', task_type, members, turns
     FROM units

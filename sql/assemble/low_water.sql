@@ -1,9 +1,9 @@
 -- Below which position is nothing open once this pass is committed?
--- Never above $horizon: rows that are still on their way may have positions from there on. A group
--- that lacks members stays in sight as long as a sample may wait, else a late member of it would
--- be taken for the first of a new group.
+-- Never above $horizon: rows that are still on their way may have positions from there on; and
+-- never below $before, where it was. A group that lacks members stays in sight as long as a sample
+-- may wait, else a late member of it would be taken for the first of a new group.
 -- dialect: duckdb
--- params: horizon BIGINT
+-- params: horizon BIGINT, before BIGINT
 -- returns: low_water BIGINT
 WITH short_groups AS (
     SELECT s.unit
@@ -18,7 +18,7 @@ WITH short_groups AS (
             <= COALESCE(r.max_wait_seconds, r.settle_seconds) * 1000000
 )
 
-SELECT least($horizon, COALESCE(MIN(position), $horizon)) AS low_water
+SELECT greatest(least($horizon, COALESCE(MIN(position), $horizon)), $before) AS low_water
 FROM seen
 WHERE
     unit IN (SELECT unit FROM short_groups)

@@ -1,58 +1,63 @@
--- Step 3a, with groups. How does each seen sample stand inside its group?
--- role: kept, extra (beyond the group's size), stale, unusable, awaited, decided (with its
--- group), gone (discarded alone before).
+-- Step 2a, with groups. How does each seen sample stand inside its group?
+-- role: kept, extra (beyond the group's size, the youngest), stale, unusable, awaited, decided
+-- (with its group), gone (discarded alone before).
 -- dialect: duckdb
 -- params: none
 -- returns: unit UBIGINT, position BIGINT, role VARCHAR, since TIMESTAMPTZ,
---   turns BIGINT (turns), failed_turns BIGINT (turns), truncated_turns BIGINT (turns),
---   reward DOUBLE, task_type VARCHAR, stratum VARCHAR
+--   turns BIGINT (turns), is_failed BOOLEAN, is_truncated BOOLEAN, failure_share DOUBLE,
+--   reward DOUBLE, task_type VARCHAR, stratum VARCHAR, duration_class VARCHAR,
+--   is_over_age BOOLEAN, is_over_wait BOOLEAN
 CREATE OR REPLACE TEMP TABLE members AS
 WITH cast_roles AS (
     SELECT
-        s.unit,
-        s.position,
+        *,
         CASE
-            WHEN s.state IN ('assigned', 'trained') THEN 'decided'
-            WHEN s.state = 'discarded' AND s.reason IN ('age_versions', 'wait_seconds')
-                THEN 'gone'
-            WHEN s.state = 'discarded' THEN 'decided'
-            WHEN s.state IN ('never_trainable', 'evidence_missing') THEN 'unusable'
-            WHEN p.reasons IS NOT NULL THEN 'stale'
-            WHEN s.state = 'awaiting_reward' OR p.is_ahead THEN 'awaited'
+            WHEN state IN ('assigned', 'trained') THEN 'decided'
+            WHEN state = 'discarded' AND reason IN ('age_versions', 'wait_seconds') THEN 'gone'
+            WHEN state = 'discarded' THEN 'decided'
+            WHEN state IN ('never_trainable', 'evidence_missing') THEN 'unusable'
+            WHEN is_over_age OR is_over_wait THEN 'stale'
+            WHEN state = 'awaiting_reward' OR is_ahead THEN 'awaited'
             ELSE 'kept'
-        END AS role,
-        s.since,
-        s.turns,
-        s.status,
-        s.reward,
-        s.task_type,
-        s.stratum
-    FROM seen AS s
-    LEFT JOIN pool AS p
-        ON p.position = s.position
-    WHERE s.is_ours
+        END AS role
+    FROM seen
+    WHERE is_ours
+),
+
+crowded AS (
+    SELECT c.unit
+    FROM cast_roles AS c
+    CROSS JOIN rules AS r
+    WHERE c.role = 'kept'
+    GROUP BY c.unit, r.group_size
+    HAVING COUNT(*) > r.group_size
 ),
 
 numbered AS (
+    -- Only of crowded groups: to number the members of all would sort every sample.
     SELECT
-        *,
-        row_number() OVER (PARTITION BY unit, role ORDER BY since NULLS LAST, position) AS nth
+        position,
+        row_number() OVER (PARTITION BY unit ORDER BY since NULLS LAST, position) AS nth
     FROM cast_roles
+    WHERE role = 'kept' AND unit IN (SELECT unit FROM crowded)
 )
 
 SELECT
-    n.unit,
-    n.position,
-    CASE WHEN n.role = 'kept' AND n.nth > r.group_size THEN 'extra' ELSE n.role END AS role,
-    n.since,
-    n.turns,
-    CASE WHEN n.reward < COALESCE(t.success_at, r.success_at) THEN n.turns ELSE 0 END
-        AS failed_turns,
-    CASE WHEN n.status = 'truncated' THEN n.turns ELSE 0 END AS truncated_turns,
-    n.reward,
-    n.task_type,
-    n.stratum
-FROM numbered AS n
+    c.unit,
+    c.position,
+    CASE WHEN n.nth > r.group_size THEN 'extra' ELSE c.role END AS role,
+    c.since,
+    c.turns,
+    c.is_failed,
+    c.is_truncated,
+    c.failure_share,
+    c.reward,
+    c.task_type,
+    c.stratum,
+    c.duration_class,
+    c.is_over_age,
+    c.is_over_wait
+FROM cast_roles AS c
 CROSS JOIN rules AS r
-LEFT JOIN task_type_rule AS t
-    ON t.name = n.task_type
+LEFT JOIN numbered AS n
+    ON n.position = c.position

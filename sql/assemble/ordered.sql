@@ -1,4 +1,4 @@
--- Step 9, the order. In which order do units enter a batch? Weighted fair queueing over strata:
+-- Step 8, the order. In which order do units enter a batch? Weighted fair queueing over strata:
 -- middle = (turns of the stratum so far, half of this unit included - credit) / share, oldest
 -- first inside a stratum. By its end a large unit would always come late, and what strata of few
 -- large units were short of at the cut would add up in the others. What a stratum must have comes
@@ -9,7 +9,8 @@
 -- returns: unit UBIGINT, first_position BIGINT, task_type VARCHAR, stratum VARCHAR,
 --   since TIMESTAMPTZ, turns BIGINT (turns), failed_turns BIGINT (turns),
 --   truncated_turns BIGINT (turns), members BIGINT, least_reward DOUBLE, most_reward DOUBLE,
---   is_flat BOOLEAN, ordinal BIGINT (0 = first), turns_before BIGINT (turns of all before it)
+--   is_flat BOOLEAN, is_needy BOOLEAN, ordinal BIGINT (0 = first),
+--   turns_before BIGINT (turns of all before it)
 CREATE OR REPLACE TEMP TABLE ordered AS
 WITH admitted AS (
     SELECT
@@ -51,14 +52,10 @@ keyed AS (
 ),
 
 placed AS (
-    -- What a stratum has beyond one batch is left out only here: a needy unit must come after the
-    -- units that it stands behind, even if those are too far back to be in the batch.
     SELECT
-        k.*,
-        CASE WHEN k.is_needy THEN greatest(k.middle, k.latest_before) ELSE k.middle END AS key
-    FROM keyed AS k
-    CROSS JOIN rules AS r
-    WHERE k.stratum_turns - k.turns < r.turns
+        *,
+        CASE WHEN is_needy THEN greatest(middle, latest_before) ELSE middle END AS key
+    FROM keyed
 )
 
 SELECT
@@ -74,6 +71,7 @@ SELECT
     least_reward,
     most_reward,
     is_flat,
+    is_needy,
     row_number() OVER first - 1 AS ordinal,
     CAST(SUM(turns) OVER first - turns AS BIGINT) AS turns_before
 FROM placed

@@ -31,8 +31,8 @@ CROSS JOIN (
         - COALESCE(
             (
                 SELECT SUM(turns)
-                FROM quota
-                WHERE is_held OR unit IN (SELECT unit FROM truncation)
+                FROM held
+                WHERE reason IN ('failure_quota', 'truncation_line')
             ), 0
         ) AS turns
 ) AS w

@@ -1,4 +1,4 @@
--- Step 6, the failure quota. Behind which passed units of its task type may a failed one stand?
+-- Step 5, the failure quota. Behind which passed units of its task type may a failed one stand?
 -- A unit with at most the share f of failed turns gives slack, one with more needs it. The n-th
 -- needy unit stands right behind the first unit at which the slack covers the needs up to its
 -- own, so that failed / (failed + passed) <= f at every prefix; where there is none it is held.

@@ -1,4 +1,4 @@
--- Step 7, the truncation line. Which units with truncated turns are held?
+-- Step 6, the truncation line. Which units with truncated turns are held?
 -- Oldest first up to the set share of the batch's turns; what is larger than that alone waits
 -- without keeping the others waiting.
 -- dialect: duckdb

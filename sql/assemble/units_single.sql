@@ -1,4 +1,4 @@
--- Step 3, without groups. How does each sample stand as a unit of its own?
+-- Step 2, without groups. How does each open sample stand as a unit of its own?
 -- verdict: ready, waiting (for its reward), ahead (its weights are not published), stale,
 -- oversize.
 -- dialect: duckdb
@@ -8,34 +8,30 @@
 --   truncated_turns BIGINT (turns), slack DOUBLE (turns), members BIGINT, open_samples BIGINT,
 --   open_turns BIGINT (turns), least_reward DOUBLE, most_reward DOUBLE,
 --   is_flat BOOLEAN (only a group can be)
-CREATE OR REPLACE TEMP TABLE units AS
+CREATE OR REPLACE TEMP VIEW units AS
 SELECT
-    p.unit,
-    p.position AS first_position,
+    s.unit,
+    s.position AS first_position,
     CASE
-        WHEN p.reasons IS NOT NULL THEN 'stale'
-        WHEN p.state = 'awaiting_reward' THEN 'waiting'
-        WHEN p.is_ahead THEN 'ahead'
-        WHEN p.turns > r.max_unit_turns THEN 'oversize'
+        WHEN s.is_over_age OR s.is_over_wait THEN 'stale'
+        WHEN s.state = 'awaiting_reward' THEN 'waiting'
+        WHEN s.is_ahead THEN 'ahead'
+        WHEN s.turns > r.max_unit_turns THEN 'oversize'
         ELSE 'ready'
     END AS verdict,
-    p.task_type,
-    p.stratum,
-    p.since,
-    p.turns,
-    CASE WHEN p.reward < COALESCE(t.success_at, r.success_at) THEN p.turns ELSE 0 END
-        AS failed_turns,
-    CASE WHEN p.status = 'truncated' THEN p.turns ELSE 0 END AS truncated_turns,
-    COALESCE(t.failure_share, r.failure_share) * p.turns
-        - CASE WHEN p.reward < COALESCE(t.success_at, r.success_at) THEN p.turns ELSE 0 END
-        AS slack,
+    s.task_type,
+    s.stratum,
+    s.since,
+    s.turns,
+    CASE WHEN s.is_failed THEN s.turns ELSE 0 END AS failed_turns,
+    CASE WHEN s.is_truncated THEN s.turns ELSE 0 END AS truncated_turns,
+    s.failure_share * s.turns - CASE WHEN s.is_failed THEN s.turns ELSE 0 END AS slack,
     CAST(1 AS BIGINT) AS members,
     CAST(1 AS BIGINT) AS open_samples,
-    p.turns AS open_turns,
-    p.reward AS least_reward,
-    p.reward AS most_reward,
+    s.turns AS open_turns,
+    s.reward AS least_reward,
+    s.reward AS most_reward,
     FALSE AS is_flat
-FROM pool AS p
+FROM seen AS s
 CROSS JOIN rules AS r
-LEFT JOIN task_type_rule AS t
-    ON t.name = p.task_type
+WHERE s.is_open

@@ -1,8 +1,7 @@
--- Step 10, the cut. What would the batch be, and may it be emitted?
--- It ends with the first unit at which the turns reach the target. It is not emitted if it is
--- short (unless the data have ended and a short one is wanted), if nothing in it carries a
--- gradient, or while a stratum lacks its least share and the wait for it is not over; that wait
--- runs from the moment at which the pending turns first sufficed.
+-- Step 10, the verdict. May the batch be emitted?
+-- It is not, if it is short (unless the data have ended and a short one is wanted), if nothing in
+-- it carries a gradient, or while a stratum lacks its least share and the wait for it is not over;
+-- that wait runs from the moment at which the pending turns first sufficed.
 -- blocker: NULL, short, no_gradient, least_share. Where nothing carries a gradient, flat_sides
 -- says on which side of success the equal rewards lie.
 -- dialect: duckdb
@@ -10,35 +9,14 @@
 -- returns: blocker VARCHAR, is_partial BOOLEAN, ready_turns BIGINT (turns), unmet VARCHAR[],
 --   enough_since TIMESTAMPTZ, flat_sides VARCHAR[] (too_easy, too_hard)
 CREATE OR REPLACE TEMP TABLE verdict AS
-WITH would_be AS (
-    SELECT o.*
-    FROM ordered AS o
-    CROSS JOIN rules AS r
-    WHERE o.turns_before < r.turns
-),
-
-summed AS (
+WITH summed AS (
     SELECT
         COALESCE(SUM(w.turns), 0) AS turns,
-        COALESCE(
-            CASE
-                WHEN ANY_VALUE(r.group_size) IS NOT NULL THEN bool_or(NOT w.is_flat)
-                ELSE MAX(w.most_reward) - MIN(w.least_reward) > ANY_VALUE(r.flat_tolerance)
-            END,
-            FALSE
-        ) AS has_gradient,
+        COALESCE(bool_or(w.has_gradient), FALSE) AS has_gradient,
         list_sort(
-            list(
-                DISTINCT CASE
-                    WHEN w.least_reward < COALESCE(t.success_at, r.success_at) THEN 'too_hard'
-                    ELSE 'too_easy'
-                END
-            )
+            list(DISTINCT CASE WHEN w.failed_turns > 0 THEN 'too_hard' ELSE 'too_easy' END)
         ) AS sides
-    FROM would_be AS w
-    CROSS JOIN rules AS r
-    LEFT JOIN task_type_rule AS t
-        ON t.name = w.task_type
+    FROM cut AS w
 ),
 
 lacking AS (
@@ -47,7 +25,7 @@ lacking AS (
         COALESCE(list(l.name ORDER BY l.name), []) AS unmet
     FROM minimum_share AS l
     CROSS JOIN rules AS r
-    LEFT JOIN (SELECT stratum, SUM(turns) AS turns FROM would_be GROUP BY stratum) AS w
+    LEFT JOIN (SELECT stratum, SUM(turns) AS turns FROM cut GROUP BY stratum) AS w
         ON w.stratum = l.name
     WHERE COALESCE(w.turns, 0) < l.share * r.turns - 1e-6
 ),

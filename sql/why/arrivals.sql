@@ -1,13 +1,29 @@
--- When did the last sample arrive, and when was the last batch made?
+-- When did the last sample arrive, when was the last batch made that still stands, and how far
+-- are the weights: published, and stamped on samples?
 -- params: stream VARCHAR
--- returns: last_arrival_at TIMESTAMPTZ, last_batch_at TIMESTAMPTZ, last_published_at TIMESTAMPTZ,
---   current_version BIGINT
+-- returns: last_arrival_at TIMESTAMPTZ, stamped_version BIGINT (newest that made a sample),
+--   last_batch_at TIMESTAMPTZ, last_published_at TIMESTAMPTZ, current_version BIGINT
 SELECT
-    (SELECT MAX(ingested_at) FROM samples) AS last_arrival_at,
-    (
-        SELECT MAX(decided_at)
-        FROM dispositions
-        WHERE kind = 'pass' AND batch_id IS NOT NULL AND stream = $stream
-    ) AS last_batch_at,
-    (SELECT MAX(published_at) FROM weights) AS last_published_at,
-    (SELECT MAX(weight_version) FROM weights) AS current_version
+    a.last_arrival_at,
+    a.stamped_version,
+    b.last_batch_at,
+    w.last_published_at,
+    w.current_version
+FROM (
+    SELECT
+        MAX(ingested_at) AS last_arrival_at,
+        MAX(weight_version) AS stamped_version
+    FROM samples
+    WHERE (origin = 'replay') = ($stream = 'replay')
+) AS a
+CROSS JOIN (
+    SELECT MAX(assembled_at) AS last_batch_at
+    FROM batch
+    WHERE stream = $stream AND state <> 'released'
+) AS b
+CROSS JOIN (
+    SELECT
+        MAX(published_at) AS last_published_at,
+        MAX(weight_version) AS current_version
+    FROM weights
+) AS w

@@ -1,6 +1,5 @@
--- What was discarded since the last batch, by reason and task type?
--- dialect: duckdb
--- params: since TIMESTAMPTZ
+-- What was discarded since then, by reason and task type?
+-- params: stream VARCHAR, since TIMESTAMPTZ
 -- returns: reason VARCHAR, task_type VARCHAR, samples BIGINT, turns BIGINT (turns),
 --   first_at TIMESTAMPTZ
 SELECT
@@ -14,6 +13,7 @@ INNER JOIN samples AS s
     ON s.position = d.position
 WHERE
     d.kind = 'discarded'
+    AND (s.origin = 'replay') = ($stream = 'replay')
     AND (CAST($since AS TIMESTAMPTZ) IS NULL OR d.decided_at > $since)
 GROUP BY d.reason, s.task_type
 ORDER BY turns DESC, d.reason, s.task_type

@@ -1,7 +1,8 @@
--- Which evidence do the samples lack that are held for it?
+-- Which evidence do the samples lack that came since then and are held for it?
 -- dialect: duckdb
--- params: none
--- returns: gap VARCHAR, samples BIGINT, turns BIGINT (turns), first_at TIMESTAMPTZ
+-- params: stream VARCHAR, since TIMESTAMPTZ
+-- returns: gap VARCHAR, samples BIGINT, turns BIGINT (turns, where known),
+--   first_at TIMESTAMPTZ
 SELECT
     gap,
     COUNT(*) AS samples,
@@ -9,13 +10,15 @@ SELECT
     MIN(ingested_at) AS first_at
 FROM (
     SELECT
-        s.turns,
-        s.ingested_at,
-        unnest(s.gaps) AS gap
-    FROM samples AS s
-    INNER JOIN seen AS w
-        ON w.position = s.position
-    WHERE w.is_ours AND w.state = 'evidence_missing'
+        turns,
+        ingested_at,
+        unnest(gaps) AS gap
+    FROM samples
+    WHERE
+        NOT is_traceable
+        AND status IN ('completed', 'truncated')
+        AND (origin = 'replay') = ($stream = 'replay')
+        AND (CAST($since AS TIMESTAMPTZ) IS NULL OR ingested_at > $since)
 ) AS named
 WHERE
     gap IN (

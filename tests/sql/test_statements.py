@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 STEPS = {*SINGLE, *GROUPED, *SHARED}
 # Read after the steps of a pass, beside what stands in their folder; and what is not.
-OF_A_PASS = {"why/lacking"}
+OF_A_PASS = {"why/held"}
 OF_ALL_TABLES = {"assemble/has_ended"}
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 ALL = [pytest.param(found, id=found.name) for found in statements()]
@@ -108,6 +108,8 @@ def engine(book: Book) -> Iterator[Engine]:
     made.mount_as("heavy", "calls", book.tables["calls"].snapshot())
     show_moment(made, NOW, None)
     made.create_views()
+    for side in ("noted", "derived"):
+        made.show(side, made.run("why/noted", {"sequence": 1}))
     yield made
     made.close()
 

@@ -130,6 +130,18 @@ def test_failures_beyond_the_share_are_held_and_counted_until_enough_passes_come
     assert (second.turns, held(second)) == (100, {"failure_quota": 2})
 
 
+def test_what_the_quota_holds_is_counted_to_the_last_however_much_it_is(
+    open_book: "OpenBook", sample: "Make", clock: "FakeClock"
+) -> None:
+    book = open_book(batch={"turns": 100}, default_task_type={"failure_share": 0.4})
+    book.append(aged(sample, clock, *[0.0] * 50))
+
+    made = book.assemble()
+
+    assert (made.blocker, made.pending_turns, made.missing_turns) == ("short", 0, 100)
+    assert held(made) == {"failure_quota": 50}
+
+
 def test_what_the_quota_holds_ages_and_is_discarded_like_any_other(
     open_book: "OpenBook", sample: "Make"
 ) -> None:

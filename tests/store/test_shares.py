@@ -284,6 +284,45 @@ def test_over_a_soft_limit_a_sample_is_kept_and_counted(
     assert (made.samples, made.discarded) == (4, 0)
 
 
+# -- gradient ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("turns", "rewards", "made"),
+    [
+        (10, [1, 1, 1, 1, 1, 1, 0, 1], "0126"),
+        (10, [0, 0, 0, 0, 0, 0, 0, 1], "0127"),
+        (10, [1, 1, 1, 1, 0, 1, 0], "0124"),
+        (10, [1, 0, 1, 1, 1, 1], "0123"),
+        (50, [1, 1, 0], "02"),
+        (10, [0.5] * 8, ""),
+    ],
+)
+def test_equal_rewards_in_front_do_not_stand_in_the_way_of_a_gradient_behind_them(
+    open_book: "OpenBook",
+    sample: "Make",
+    clock: "FakeClock",
+    *,
+    turns: int,
+    rewards: list[float],
+    made: str,
+) -> None:
+    book = open_book(batch={"turns": 40})
+    ends = [clock.now - timedelta(seconds=60 - nth) for nth in range(len(rewards))]
+    book.append(
+        [
+            sample(nth, turns=turns, reward=float(reward), finished_at=end, started_at=None)
+            for nth, (reward, end) in enumerate(zip(rewards, ends, strict=True))
+        ]
+    )
+
+    found = book.assemble()
+
+    assert found.blocker == (None if made else "no_gradient")
+    rows = book.query("SELECT sample_id FROM dispositions WHERE kind = 'assigned' ORDER BY ordinal")
+    assert "".join(rows.column(0).to_pylist()).replace("s", "") == made
+
+
 # -- streams -------------------------------------------------------------------------------------
 
 

@@ -10,8 +10,10 @@ class Incident(Record):
 
     event_id: Id = required("incident and event: each is noted once")
     incident_id: Id = required("kind, subject and the number of its opening")
-    kind: Literal["dead_streak", "no_gradient", "type_starved"] = required("what went wrong")
-    subject: Text = required("the stream or the task type that it is about")
+    kind: Literal["dead_streak", "no_gradient", "type_starved", "all_refused"] = required(
+        "what went wrong"
+    )
+    subject: Text = required("the stream, the task type or the gate that it is about")
     event: Literal["opened", "closed"] = required("what happened to the alarm")
     at: Time = required("when")
     figures: Json = required("JSON object of the figures behind it")

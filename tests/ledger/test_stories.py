@@ -1,0 +1,108 @@
+"""Whatever happens to a book, it keeps its promises, and every batch derives again.
+
+The stories are random: rows of every kind, rewards, weights, passes, acks, releases, compaction.
+"""
+
+from collections.abc import Iterator
+from datetime import timedelta
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from rollbook.ledger import audit
+from rollbook.store import Book, Settings
+
+if TYPE_CHECKING:
+    from tests.store.workers import store_worker as worker
+else:
+    import store_worker as worker
+
+Row = dict[str, Any]
+
+
+SETTINGS = [
+    {"batch": {"turns": 60}},
+    {
+        "batch": {"turns": 60, "truncated_share": 0.3, "max_unit_turns": 50},
+        "default_task_type": {"failure_share": 0.5},
+        "shares": {"least": {"a/any": 0.2}, "least_wait_seconds": 40},
+        "discard": {"max_age_versions": 2, "max_wait_seconds": 300},
+    },
+    {
+        "batch": {"turns": 60},
+        "groups": {"size": 3, "min_members": 2, "settle_seconds": 30},
+        "discard": {"max_age_versions": 2, "policy": "group"},
+    },
+]
+
+
+def happen(book: Book, clock: worker.FakeClock, seed: int) -> Iterator[None]:
+    """Let a random story happen to a book: one step after the other."""
+    chance = Random(seed)
+    version = 1
+    book.publish(version)
+    for nth in range(chance.randint(3, 6)):
+        clock.tick(chance.choice([1, 20, 100]))
+        count = chance.randint(0, 9)
+        book.append(
+            [
+                worker.sample(
+                    f"{nth}-{key}",
+                    task_type=chance.choice("ab"),
+                    group_id=f"g{nth}-{key // 3}",
+                    reward=chance.choice([0.0, 1.0, 1.0, None]),
+                    status=chance.choice(["completed", "completed", "truncated", "env_error"]),
+                    turns=chance.randint(1, 60),
+                    weight_version=chance.randint(max(version - 3, 0), version + 1),
+                    finished_at=clock.now - timedelta(seconds=chance.randint(0, 50)),
+                    started_at=None,
+                )
+                for key in range(count)
+            ]
+        )
+        yield
+        if chance.random() < 0.4:
+            version += 1
+            book.publish(version)
+        graded = {"grader": "late", "reward": chance.choice([0.0, 1.0]), "rewarded_at": clock.now}
+        if count and chance.random() < 0.5:
+            book.reward([{"sample_id": f"{nth}-{chance.randrange(count)}", **graded}])
+            yield
+        made = book.assemble(chance.choice([None, "learner"]))
+        if made.batch_id and not made.is_redelivered and chance.random() < 0.6:
+            if chance.random() < 0.5:
+                book.ack(made.batch_id)
+            else:
+                book.release(made.batch_id)
+        yield
+        if chance.random() < 0.2:
+            list(book.maintain())
+            yield
+
+
+@pytest.mark.parametrize("sections", SETTINGS, ids=["plain", "lines", "groups"])
+@pytest.mark.parametrize("examples", [2, pytest.param(100, marks=pytest.mark.chaos)])
+def test_after_every_step_no_rule_is_broken_and_at_the_end_every_batch_derives_again(
+    examples: int, sections: Row, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    derived = []
+
+    @settings(max_examples=examples, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    @given(seed=st.integers(0, 2**32))
+    def holds(seed: int) -> None:
+        clock = worker.FakeClock()
+        root = tmp_path_factory.mktemp("story") / "book"
+        with Book.create(root, Settings.model_validate(sections), clock=clock) as book:
+            for _ in happen(book, clock, seed):
+                assert audit(book) == []
+            found = book.query("SELECT batch_id FROM batch ORDER BY sequence").to_pylist()
+            told = [book.rederive(row["batch_id"]) for row in found]
+            derived.extend(told)
+
+            assert [each.differences for each in told] == [()] * len(told)
+
+    holds()
+    assert derived
