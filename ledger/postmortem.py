@@ -25,7 +25,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from ..store.facts import Facts
+from ..store import Facts
 
 # What to do about a blocker, by its name.
 ADVICE = {

@@ -11,7 +11,7 @@ from datetime import datetime
 from itertools import takewhile
 from typing import Any
 
-from ..store.hindsight import Decision
+from ..store import Decision
 from .postmortem import stamp
 
 # What may still enter a later batch; the other reasons of a funnel keep samples out for good.

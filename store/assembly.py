@@ -23,13 +23,15 @@ from .delta import Snapshot, Table, retrying
 from .engine import Engine
 from .intake import as_json
 from .journal import journal, lowest
-from .passes import Moment, Pass, make_pass, run_steps
+from .passes import Moment, Pass, foresee, make_pass
 from .schema import TableName
 from .settings import Settings
 
 # Decisions are read first: a sample that came after them is merely seen earlier.
 READ_TABLES: tuple[TableName, ...] = ("dispositions", "samples", "rewards", "weights")
 STREAMS = ("train", "replay")
+# What the steps of a pass read besides tables.
+PASS_VIEWS = ("grading", "sample_decision", "sample_state", "batch")
 
 T = TypeVar("T")
 
@@ -160,12 +162,7 @@ class Assembler:
         """Return what a pass would come to now, and what it holds; commits nothing."""
         with self._lock:
             engine, moment = self._look()
-            run_steps(engine, moment, self._settings, stream, is_partial_wanted=False)
-            outcome: dict[str, Any] = engine.run("assemble/outcome").to_pylist()[0]
-            return outcome | {
-                "funnel": engine.run("assemble/funnel").to_pylist(),
-                "held": engine.run("why/held").to_pylist(),
-            }
+            return foresee(engine, moment, self._settings, stream)
 
     def ack(self, batch_id: str, figures: Mapping[str, Any] | None = None) -> Ack:
         """Mark a batch as trained; once: again it changes nothing and says so."""
@@ -236,7 +233,7 @@ def mount_open(engine: Engine, snapshots: Mapping[TableName, Snapshot], now: dat
             engine.mount(name, snapshot, files=files, from_position=low_water)
     current_version = snapshots["weights"].greatest("weight_version")
     show_moment(engine, now, current_version)
-    engine.create_views(("grading", "sample_decision", "sample_state", "batch"))
+    engine.create_views(PASS_VIEWS)
     newest = decisions.files_from("sequence", decisions.greatest("sequence") or 0)
     engine.mount_as("latest", "dispositions", decisions, files=newest)
     balance = engine.records("assemble/latest_balance")

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator, Mapping
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Self, get_args
 
@@ -18,10 +19,10 @@ from .batch import Batch
 from .clock import Clock, system_clock
 from .delta import Table, retrying
 from .engine import Engine
-from .facts import Facts, lost_since
+from .facts import Facts, gather
 from .files import Files
 from .group import GroupWriter
-from .hindsight import Decision, Rederived, rederive
+from .hindsight import Decision, Rederived, facts_at, rederive
 from .ingest import Ingest
 from .intake import Rows
 from .maintenance import Maintained, Maintainer
@@ -303,41 +304,18 @@ class Book:
         engine = self._mounted()
         return {found.name: engine.run(found) for found in statements(folder)}
 
-    def facts(self, stream: str = "train") -> Facts:
-        """Return everything that is known about the next batch of a stream."""
+    def facts(self, stream: str = "train", *, at: datetime | None = None) -> Facts:
+        """Return everything that is known about the next batch of a stream, now or at a time.
+
+        Raises Refused for a time that is still to come.
+        """
         now = self._clock()
-        seen = self._assembler.look(stream)
-        engine = self._mounted()
-
-        def ask(name: str, **params: Any) -> list[dict[str, Any]]:
-            rows: list[dict[str, Any]] = engine.run(f"why/{name}", params).to_pylist()
-            return rows
-
-        times = ask("arrivals", stream=stream)[0]
-        lost = {"stream": stream, "since": lost_since(self.settings, times["last_batch_at"], now)}
-        return Facts(
-            now=now,
-            target_turns=self.settings.batch.turns,
-            ready_turns=seen["pending_turns"],
-            blocker=seen["blocker"],
-            unmet=seen["unmet"],
-            flat_sides=seen["flat_sides"],
-            enough_since=seen["enough_since"],
-            funnel=seen["funnel"],
-            held=seen["held"],
-            supply=ask("supply", timeout_seconds=self.settings.end.producer_timeout_seconds)[0],
-            unacked=ask("unacked", stream=stream),
-            refused=ask("refused", **lost),
-            lacking=ask("lacking", **lost),
-            broken=ask("broken", **lost),
-            discarded=ask("discarded", **lost),
-            incidents=ask("incidents", stream=stream),
-            last_arrival_at=times["last_arrival_at"],
-            current_version=times["current_version"],
-            last_published_at=times["last_published_at"],
-            stamped_version=times["stamped_version"],
-            end_policy=self.settings.end.policy,
-        )
+        if at is None:
+            seen = self._assembler.look(stream)
+            return gather(self._mounted(), seen, self.settings, stream, now)
+        if at > now:
+            raise Refused(f"{at.isoformat()} is still to come: it is {now.isoformat()}")
+        return facts_at(self.tables, self.settings, stream, at)
 
     def decision(self, batch_id: str) -> Decision:
         """Return how a batch came to be: its pass, and the passes that were blocked before it.

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
+from .engine import Engine
 from .settings import Settings
 
 
@@ -76,3 +77,44 @@ def lost_since(
     except OverflowError:  # longer than there are years
         return last_batch_at
     return max(earliest, last_batch_at) if last_batch_at else earliest
+
+
+def gather(
+    engine: Engine, seen: Mapping[str, Any], settings: Settings, stream: str, now: datetime
+) -> Facts:
+    """Return the facts: what a pass would come to, and what the whole book says around it.
+
+    Args:
+        engine: with all tables and views, as they were at `now`.
+        seen: what a pass would come to, as `foresee` returns it.
+        settings: what would hold for the pass.
+        stream: the stream.
+        now: the moment that the facts are of.
+    """
+
+    def ask(name: str, **params: Any) -> list[dict[str, Any]]:
+        rows: list[dict[str, Any]] = engine.run(f"why/{name}", params).to_pylist()
+        return rows
+
+    times = ask("arrivals", stream=stream)[0]
+    lost = {"stream": stream, "since": lost_since(settings, times.pop("last_batch_at"), now)}
+    return Facts(
+        now=now,
+        target_turns=settings.batch.turns,
+        ready_turns=seen["pending_turns"],
+        blocker=seen["blocker"],
+        unmet=seen["unmet"],
+        flat_sides=seen["flat_sides"],
+        enough_since=seen["enough_since"],
+        funnel=seen["funnel"],
+        held=seen["held"],
+        supply=ask("supply", timeout_seconds=settings.end.producer_timeout_seconds)[0],
+        unacked=ask("unacked", stream=stream),
+        refused=ask("refused", **lost),
+        lacking=ask("lacking", **lost),
+        broken=ask("broken", **lost),
+        discarded=ask("discarded", **lost),
+        incidents=ask("incidents", stream=stream),
+        end_policy=settings.end.policy,
+        **times,
+    )

@@ -137,6 +137,16 @@ def run_steps(
         engine.step(step, params)
 
 
+def foresee(engine: Engine, moment: Moment, settings: Settings, stream: str) -> dict[str, Any]:
+    """Return what a pass would come to, its funnel and what it would hold; nothing is decided."""
+    run_steps(engine, moment, settings, stream, is_partial_wanted=False)
+    outcome: dict[str, Any] = engine.run("assemble/outcome").to_pylist()[0]
+    return outcome | {
+        "funnel": engine.records("assemble/funnel"),
+        "held": engine.run("why/held").to_pylist(),
+    }
+
+
 def make_pass(  # noqa: PLR0913 - what a pass depends on, all of it
     engine: Engine,
     moment: Moment,

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from datetime import datetime
 from pathlib import Path
 from shutil import get_terminal_size
 from textwrap import wrap
@@ -11,29 +12,115 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..options import book_options, open_book
-from ..output import cell, print_json, table
+from ..output import cell, counted, print_json, table
 
 if TYPE_CHECKING:
-    from ...ledger import Postmortem
+    from ...ledger import Postmortem, Story
+    from ...store import Book, Rederived
 
 # A funnel of more rows is summed over the task types.
 _MOST_ROWS = 12
 
 
+def _moment(_context: click.Context, _option: click.Parameter, text: str | None) -> Any:
+    """Read a moment; without its zone it would mean another one elsewhere."""
+    if text is None:
+        return None
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        raise click.BadParameter(f"{text!r} is no ISO 8601 time") from None
+    if found.tzinfo is None:
+        raise click.BadParameter(f"{text!r} has no time zone: add Z or an offset")
+    return found
+
+
 @click.command("why")
 @click.option("--stream", default="train", show_default=True, help="The stream to explain.")
+@click.option("--at", metavar="TIME", callback=_moment, help="As it was then; ISO 8601 with zone.")
+@click.option("--batch", "batch_id", metavar="BATCH", help="How this batch came to be instead.")
+@click.option("--verify", is_flag=True, help="Make the decision behind BATCH again, and compare.")
 @book_options
-def command(stream: str, uri: str, settings_path: Path | None, as_json: bool) -> None:
-    """Say why the next batch does not move: what is missing, what holds it, what to do."""
+def command(
+    *,
+    stream: str,
+    at: datetime | None,
+    batch_id: str | None,
+    verify: bool,
+    uri: str,
+    settings_path: Path | None,
+    as_json: bool,
+) -> None:
+    """Say why the next batch does not move: what is missing, what holds it, what to do.
+
+    With --verify, exit code 1 if the decision comes out otherwise.
+    """
+    if at and batch_id:
+        raise click.UsageError("--at and --batch are two questions: give one of them")
+    if verify and not batch_id:
+        raise click.UsageError("--verify needs a batch: give --batch")
+    with open_book(uri, settings_path) as book:
+        if batch_id:
+            _tell_batch(book, batch_id, verify=verify, as_json=as_json)
+        else:
+            _tell_next(book, stream, at, as_json=as_json)
+
+
+def _tell_next(book: "Book", stream: str, at: datetime | None, *, as_json: bool) -> None:
     from ...ledger import explain
 
-    with open_book(uri, settings_path) as book:
-        found = explain(book.facts(stream))
+    found = explain(book.facts(stream, at=at))
     if as_json:
         print_json(asdict(found))
     else:
-        room = get_terminal_size().columns if sys.stdout.isatty() else sys.maxsize
-        click.echo("\n".join(lines(found, room)))
+        click.echo("\n".join(lines(found, _room())))
+
+
+def _tell_batch(book: "Book", batch_id: str, *, verify: bool, as_json: bool) -> None:
+    from ...ledger import tell
+
+    story = tell(book.decision(batch_id))
+    derived = book.rederive(batch_id) if verify else None
+    if as_json:
+        print_json(asdict(story) | ({"derived": _as_json(derived)} if derived else {}))
+    else:
+        click.echo("\n".join(story_lines(story, _room())))
+    if derived and not as_json:
+        click.echo("\n".join(["", *verdict_lines(derived, _room())]))
+    if derived and not derived.is_same:
+        sys.exit(1)
+
+
+def _as_json(derived: "Rederived") -> dict[str, Any]:
+    return {"is_same": derived.is_same, **asdict(derived)}
+
+
+def _room() -> int:
+    return get_terminal_size().columns if sys.stdout.isatty() else sys.maxsize
+
+
+def story_lines(story: "Story", room: int = sys.maxsize) -> list[str]:
+    """Return how a batch came to be as lines: the sentence, the funnel, what was read."""
+    versions = ", ".join(f"{name} {version}" for name, version in story.table_versions.items())
+    return [
+        *_folded(f"{story.sentence}.", "", room),
+        "",
+        *_funnel(story.funnel, room),
+        "",
+        *_folded(f"read at table versions: {versions}", "", room),
+        *_folded(f"under settings {story.settings_fingerprint}", "", room),
+    ]
+
+
+def verdict_lines(derived: "Rederived", room: int = sys.maxsize) -> list[str]:
+    """Return what came of making a decision again; every row that differs is shown."""
+    if derived.is_same:
+        rows = counted(derived.rows, "row")
+        return [f"derived again: the same in all of {rows}"]
+    names = list(derived.differences[0])
+    rows_of = [list(row.values()) for row in derived.differences]
+    many = counted(len(rows_of), "row")
+    return [f"derived again: {many} differ", "", *table(names, rows_of, room)]
 
 
 def lines(found: "Postmortem", room: int = sys.maxsize) -> list[str]:

@@ -144,9 +144,15 @@ def sound(_sound: Path, tmp_path: Path) -> Iterator[Book]:
 
 
 @pytest.fixture
-def empty(tmp_path: Path) -> Iterator[Book]:
+def clock() -> worker.FakeClock:
+    """Return the clock of the empty book."""
+    return worker.FakeClock()
+
+
+@pytest.fixture
+def empty(tmp_path: Path, clock: worker.FakeClock) -> Iterator[Book]:
     """Return a book without a row."""
-    with Book.create(tmp_path / "empty", SETTINGS, clock=worker.FakeClock()) as book:
+    with Book.create(tmp_path / "empty", SETTINGS, clock=clock) as book:
         yield book
 
 

@@ -85,9 +85,10 @@ def happen(book: Book, clock: worker.FakeClock, seed: int) -> Iterator[None]:
 
 @pytest.mark.parametrize("sections", SETTINGS, ids=["plain", "lines", "groups"])
 @pytest.mark.parametrize("examples", [2, pytest.param(100, marks=pytest.mark.chaos)])
-def test_after_every_step_no_rule_is_broken_and_at_the_end_every_batch_derives_again(
+def test_after_every_step_no_rule_is_broken_and_at_the_end_all_of_it_can_be_told_again(
     examples: int, sections: Row, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
+    """Every batch derives again, and every moment is known as it was known then."""
     derived = []
 
     @settings(max_examples=examples, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -96,13 +97,17 @@ def test_after_every_step_no_rule_is_broken_and_at_the_end_every_batch_derives_a
         clock = worker.FakeClock()
         root = tmp_path_factory.mktemp("story") / "book"
         with Book.create(root, Settings.model_validate(sections), clock=clock) as book:
+            known = {}
             for _ in happen(book, clock, seed):
                 assert audit(book) == []
+                known[clock.now] = book.facts()
             found = book.query("SELECT batch_id FROM batch ORDER BY sequence").to_pylist()
             told = [book.rederive(row["batch_id"]) for row in found]
             derived.extend(told)
 
             assert [each.differences for each in told] == [()] * len(told)
+            for moment, facts in known.items():
+                assert book.facts(at=moment) == facts
 
     holds()
     assert derived
