@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import pytest
+from deltalake import DeltaTable
 
 from rollbook.app.commands.why import lines
 from rollbook.ledger import explain
@@ -588,3 +589,86 @@ def test_it_reads_well_on_a_terminal_of_80_columns(open_book: Open, rows: Make) 
         ["waiting", "awaiting_reward", "1", "700"],
         ["ready", "ready", "27", "109"],
     ]
+
+
+# -- the past ------------------------------------------------------------------------------------
+
+
+def test_a_batch_is_told_with_its_funnel_and_what_it_read(
+    call: "Call", open_book: Open, rows: Make
+) -> None:
+    open_book().append(rows([50, 60]))
+    batch_id = str(open_book().assemble().batch_id)
+
+    ran = call("why", "--batch", batch_id)
+
+    assert (ran.code, ran.err) == (0, "")
+    first, *rest = ran.out.splitlines()
+    assert first.startswith(f"{batch_id} was made at ")
+    assert "110 turns of 100 in 2 samples; no pass found it blocked before." in first
+    squeezed = [" ".join(line.split()) for line in rest]
+    assert "assigned assigned coding 2 110" in squeezed
+    assert any(line.startswith("read at table versions: dispositions ") for line in squeezed)
+    assert f"under settings {open_book().settings.fingerprint}" in squeezed
+
+
+def test_a_batch_that_derives_again_says_so_and_one_that_does_not_is_an_error(
+    call: "Call", open_book: Open, rows: Make, book: Path
+) -> None:
+    open_book().append(rows([50, 60]))
+    batch_id = str(open_book().assemble().batch_id)
+    good = call("why", "--batch", batch_id, "--verify")
+    DeltaTable(str(book / "dispositions")).update(
+        predicate="sample_id = 's1'", updates={"reward": "0.0"}
+    )
+
+    bad = call("why", "--batch", batch_id, "--verify")
+    told = call("why", "--batch", batch_id, "--verify", "--json")
+
+    assert (good.code, good.out.splitlines()[-1]) == (
+        0,
+        "derived again: the same in all of 2 rows",
+    )
+    assert bad.code == 1
+    assert "derived again: 2 rows differ" in bad.out
+    assert told.code == 1
+    assert told.document["derived"]["is_same"] is False
+    assert [row["side"] for row in told.document["derived"]["differences"]] == ["derived", "noted"]
+
+
+def test_a_moment_of_the_past_is_told_as_it_was(
+    call: "Call", open_book: Open, rows: Make, clock: worker.FakeClock
+) -> None:
+    opened = open_book()
+    opened.append(rows([50]))
+    then = clock.now
+    clock.tick(60)
+    opened.append(rows([60], name="later"))
+
+    ran = call("why", "--at", then.isoformat())
+
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out.startswith("short by 50 turns of 100; no producer reports what it is making")
+    assert call("why").out.startswith("110 turns are ready and nobody assembles")
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--at", "yesterday"], "'yesterday' is no ISO 8601 time"),
+        (["--at", "2026-01-01T00:00:00"], "has no time zone: add Z or an offset"),
+        (["--at", "2026-01-01T00:00:00Z", "--batch", "b"], "--at and --batch are two questions"),
+        (["--verify"], "--verify needs a batch: give --batch"),
+        (["--batch", "train-9"], "there is no batch 'train-9'"),
+        (["--at", "2999-01-01T00:00:00Z"], "is still to come"),
+    ],
+)
+def test_a_question_about_the_past_that_makes_no_sense_is_refused(
+    call: "Call", open_book: Open, words: list[str], says: str
+) -> None:
+    open_book()
+
+    ran = call("why", *words)
+
+    assert ran.code
+    assert says in ran.err
