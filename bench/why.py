@@ -1,7 +1,8 @@
-"""How long `rollbook why` takes on a book of 1,000,000 pending samples, stalled in eight ways.
+"""How long `rollbook why` takes on a book of 1,000,000 samples, stalled in eight ways.
 
-So many leave a batch short only if it is larger than all of them. So the ways of the supply and
-of the gate are also timed where most of the samples were trained, with a batch of usual size.
+In the ways of the supply and of the gate few samples are pending, the others were trained. They
+are also timed with all samples pending and a batch that is larger than all of them; in the other
+ways all samples are pending anyway.
 """
 
 import json
@@ -76,13 +77,12 @@ def why() -> Iterator[Figure]:
         _fill(folder / "pending")
         passes.fill(folder / "trained", _PENDING, _FEW)
         for way in _WAYS:
+            more = {}
             first, *warm = _times(folder / "pending", way)
-            more = {"first of a fresh connection": first}
             if way.turns == _MORE_THAN_ALL:
-                first, *usual = _times(folder / "trained", replace(way, turns=4096))
-                more[f"with {_FEW} pending after as many trained"] = statistics.median(usual)
-                more["first of a fresh connection to that"] = first
-            yield _figure(way, warm, more)
+                more["seconds with all of them pending"] = statistics.median(warm)
+                first, *warm = _times(folder / "trained", replace(way, turns=4096))
+            yield _figure(way, warm, {"first of a fresh connection": first, **more})
 
 
 def _fill(root: Path) -> None:
