@@ -22,7 +22,9 @@ from bench.run import Figure, workspace
 
 _TASKS = int(os.environ.get("ROLLBOOK_BENCH_FAIRNESS_TASKS", "20000"))
 _TURNS = 2304
-_SUPPLIES = (0.9, 1.3, 2.0)
+_SUPPLIES = [
+    float(text) for text in os.environ.get("ROLLBOOK_BENCH_FAIRNESS_SUPPLIES", "0.9 1.3 2").split()
+]
 # Steps that a sample may wait beyond the 90th percentile of its class's runs.
 _SLACK = (2, 3, 4)
 _WARM_UP_SECONDS = 6 * 3600

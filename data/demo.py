@@ -2,8 +2,9 @@
 
 Trajectories that mini-swe-agent wrote become samples; two weight versions are published,
 rewards are settled, batches are cut by turns, read through Arrow and acknowledged; a third
-weight version makes the rest of the first one's samples too old; then the ledgers are
-shown, and one sample is traced to where it came from.
+weight version makes the rest of the first one's samples too old; `why` says what the next batch
+lacks; then the ledgers are shown, one sample is traced to where it came from, the book is
+audited and judged, and a simulation compares what is trained under three orders.
 """
 
 import csv
@@ -80,6 +81,21 @@ def assemble_until_short() -> list[str]:
         made = [batch["batch_id"] for batch in found]
 
 
+def compare_orders() -> None:
+    """Simulate a learner with too much supply: what it trains on under three orders."""
+    bench, plot = HERE.parent / "bench" / "run.py", BOOK / "fairness.svg"
+    print(f"\n$ python {bench} fairness --plot {plot}   # 4,000 tasks, 1.3 × supply", flush=True)
+    few = {"ROLLBOOK_BENCH_FAIRNESS_TASKS": "4000", "ROLLBOOK_BENCH_FAIRNESS_SUPPLIES": "1.3"}
+    command = [sys.executable, str(bench), "fairness", "--json", "--plot", str(plot)]
+    done = subprocess.run(command, env=os.environ | few, stdout=subprocess.PIPE, check=True)  # noqa: S603
+    for line in done.stdout.splitlines():
+        figure = json.loads(line)
+        print(f"{figure['name']}: turns trained off the submitted mix")
+        for order in ("first-come by tasks", "first-come by turns", "ours"):
+            print(f"  {order:<20} {figure['more'][f'{order}: whole run, %']:6.1f} %")
+    print(f"plot in {plot}")
+
+
 def main() -> None:
     """Run the whole story."""
     shutil.rmtree(BOOK, ignore_errors=True)
@@ -111,6 +127,7 @@ def main() -> None:
     rollbook("trace", answer(first)[0]["sample_id"])
     rollbook("audit")
     rollbook("accept")
+    compare_orders()
 
 
 if __name__ == "__main__":

@@ -155,6 +155,7 @@ def test_the_demonstration_tells_the_whole_story(tmp_path: Path) -> None:
         "the learner reads 9 samples",
         "batch train-00000003 trained: 7 samples",
         "rules held, no offence",
+        "fairness, supply 1.3 ×, one cap: turns trained off the submitted mix",
         "4  pass ",
     ):
         assert says in done.stdout
@@ -163,6 +164,7 @@ def test_the_demonstration_tells_the_whole_story(tmp_path: Path) -> None:
     assert "trained – 16 87" in squeezed
     assert "state trained" in squeezed
     assert (tmp_path / "demo" / "rollbook.toml").is_file()
+    assert (tmp_path / "demo" / "fairness.svg").read_text().startswith("<svg")
 
 
 @pytest.mark.parametrize("name", COMMANDS)

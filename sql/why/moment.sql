@@ -1,4 +1,4 @@
--- What did the newest decision leave for the next, and under which settings did the newest pass run?
+-- What did the newest decision leave for the next, and which settings did the newest pass have?
 -- dialect: duckdb
 -- params: none
 -- returns: low_water BIGINT, current_version BIGINT, balance VARCHAR (JSON),

@@ -9,7 +9,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from rollbook.ledger import audit
@@ -23,16 +23,18 @@ else:
 Row = dict[str, Any]
 
 
+# A story in which every one of the settings below makes a batch.
+MAKES_A_BATCH = 11
 SETTINGS = [
-    {"batch": {"turns": 60}},
+    {"batch": {"turns": 40}},
     {
-        "batch": {"turns": 60, "truncated_share": 0.3, "max_unit_turns": 50},
+        "batch": {"turns": 40, "truncated_share": 0.3, "max_unit_turns": 50},
         "default_task_type": {"failure_share": 0.5},
         "shares": {"least": {"a/any": 0.2}, "least_wait_seconds": 40},
         "discard": {"max_age_versions": 2, "max_wait_seconds": 300},
     },
     {
-        "batch": {"turns": 60},
+        "batch": {"turns": 40},
         "groups": {"size": 3, "min_members": 2, "settle_seconds": 30},
         "discard": {"max_age_versions": 2, "policy": "group"},
     },
@@ -44,19 +46,21 @@ def happen(book: Book, clock: worker.FakeClock, seed: int) -> Iterator[None]:
     chance = Random(seed)
     version = 1
     book.publish(version)
-    for nth in range(chance.randint(3, 6)):
+    for nth in range(chance.randint(3, 4)):
         clock.tick(chance.choice([1, 20, 100]))
-        count = chance.randint(0, 9)
+        count = chance.choice([0, 6, 9])
         book.append(
             [
                 worker.sample(
                     f"{nth}-{key}",
                     task_type=chance.choice("ab"),
                     group_id=f"g{nth}-{key // 3}",
-                    reward=chance.choice([0.0, 1.0, 1.0, None]),
-                    status=chance.choice(["completed", "completed", "truncated", "env_error"]),
+                    reward=chance.choice([0.0, 1.0, 1.0, 1.0, None]),
+                    status=chance.choice([*["completed"] * 5, "truncated", "env_error"]),
                     turns=chance.randint(1, 60),
-                    weight_version=chance.randint(max(version - 3, 0), version + 1),
+                    weight_version=chance.randint(
+                        max(version - 3, 0), version + chance.randint(0, 1)
+                    ),
                     finished_at=clock.now - timedelta(seconds=chance.randint(0, 50)),
                     started_at=None,
                 )
@@ -84,7 +88,7 @@ def happen(book: Book, clock: worker.FakeClock, seed: int) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("sections", SETTINGS, ids=["plain", "lines", "groups"])
-@pytest.mark.parametrize("examples", [2, pytest.param(100, marks=pytest.mark.chaos)])
+@pytest.mark.parametrize("examples", [1, pytest.param(100, marks=pytest.mark.chaos)])
 def test_after_every_step_no_rule_is_broken_and_at_the_end_all_of_it_can_be_told_again(
     examples: int, sections: Row, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
@@ -93,6 +97,7 @@ def test_after_every_step_no_rule_is_broken_and_at_the_end_all_of_it_can_be_told
 
     @settings(max_examples=examples, deadline=None, suppress_health_check=[HealthCheck.too_slow])
     @given(seed=st.integers(0, 2**32))
+    @example(seed=MAKES_A_BATCH)
     def holds(seed: int) -> None:
         clock = worker.FakeClock()
         root = tmp_path_factory.mktemp("story") / "book"

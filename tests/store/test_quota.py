@@ -297,7 +297,7 @@ def assert_prefixes_hold(batch: list[Row], share: dict[str, float]) -> None:
         assert not is_whole or failed[name] <= share[name] * turns[name] + 1e-6
 
 
-@pytest.mark.parametrize("examples", [15, pytest.param(500, marks=pytest.mark.chaos)])
+@pytest.mark.parametrize("examples", [8, pytest.param(500, marks=pytest.mark.chaos)])
 def test_whatever_the_pool_no_prefix_and_no_batch_is_over_the_quota_or_the_truncation_line(
     limited_book: LimitedBook, rows: "Rows", examples: int
 ) -> None:

@@ -139,8 +139,8 @@ def simulate(book: Book, rows: "Rows", clock: "FakeClock", mix: Mix, batches: in
 @pytest.mark.parametrize(
     ("mix", "batches"),
     [
-        (RARE_AND_LARGE, 100),
-        (random_mix(3), 100),
+        (RARE_AND_LARGE, 32),
+        (random_mix(3), 16),
         *(
             pytest.param(mix, 1_000, marks=pytest.mark.chaos)
             for mix in (RARE_AND_LARGE, *map(random_mix, range(5)))
@@ -406,7 +406,7 @@ ARRIVALS = st.lists(
 )
 
 
-@pytest.mark.parametrize("examples", [6, pytest.param(200, marks=pytest.mark.chaos)])
+@pytest.mark.parametrize("examples", [3, pytest.param(200, marks=pytest.mark.chaos)])
 def test_the_batches_are_the_same_for_any_order_of_rows_any_files_and_any_number_of_threads(
     blank: Path,
     rows: "Rows",
