@@ -95,7 +95,8 @@ class Alarms:
             return
         since = self._clock() - timedelta(seconds=self._settings.type_starved_seconds)
         for row in self._ask("alarm/starved", {"from_time": since}):
-            if (name := row["task_type"]) in suspects:
+            is_enough = row["discarded"] >= self._settings.type_starved_samples
+            if (name := row["task_type"]) in suspects and is_enough:
                 cost = self._ask("alarm/lost", {"task_type": name, "from_time": since})[0]
                 yield Signal("type_starved", name, is_raised=True, figures=row | cost)
 

@@ -162,6 +162,9 @@ class AlarmSettings(_Section):
     dead_streak: int = Field(
         default=10, ge=1, description="this many unusable units in a row open an incident"
     )
+    type_starved_samples: int = Field(
+        default=10, ge=1, description="so many lost, and none of the type assigned: it is starved"
+    )
     type_starved_seconds: float = Field(
         default=86_400, gt=0, description="a type that loses all it made in this time is starved"
     )

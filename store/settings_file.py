@@ -52,7 +52,8 @@ DEFAULTS = """\
 
 [alarms]
 # dead_streak = 10           # this many unusable units in a row open an incident
-# type_starved_seconds = 86400   # a type that loses all it made in this time is starved
+# type_starved_samples = 10  # so many of a type lost, and none assigned …
+# type_starved_seconds = 86400   # … in this time: the type is starved
 # hook_command = []          # called with the incident as JSON on its input
 ## hook_url = "https://example.org/incidents"   # the incident is posted there as JSON
 # hook_timeout_seconds = 10  # a hook that takes longer has failed

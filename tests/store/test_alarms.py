@@ -343,7 +343,7 @@ def test_f13_a_type_that_loses_everything_is_told_until_one_of_it_is_assigned(
 def test_f13_what_was_assigned_counts_for_as_long_as_the_window_is(
     open_book: "OpenBook", sample: "Make", clock: "FakeClock", *, later: float, opened: int
 ) -> None:
-    book = open_book(alarms={"type_starved_seconds": 3_600})
+    book = open_book(alarms={"type_starved_seconds": 3_600, "type_starved_samples": 1})
     book.publish(10)
     book.append(live(sample, clock, range(4), weight_version=10))
     assert book.assemble().batch_id
@@ -353,6 +353,20 @@ def test_f13_what_was_assigned_counts_for_as_long_as_the_window_is(
     book.assemble()
 
     assert len(incidents(book)) == opened
+
+
+def test_a_type_of_which_little_was_lost_so_far_is_not_called_starved(
+    open_book: "OpenBook", sample: "Make", clock: "FakeClock"
+) -> None:
+    book = open_book()
+    book.publish(10)
+    counts = []
+    for nth in range(10):
+        book.append(live(sample, clock, range(nth, nth + 1), weight_version=5))
+        book.assemble()
+        counts.append(len(incidents(book, "type_starved")))
+
+    assert counts == [0] * 9 + [1]
 
 
 def test_f13_with_a_cap_of_its_own_for_long_tasks_nothing_is_lost(
