@@ -7,6 +7,7 @@ shows it.
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import duckdb
@@ -24,6 +25,7 @@ from rollbook.store.settings import Settings
 if TYPE_CHECKING:
     from rollbook.store.delta import Snapshot
 
+ROOT = Path(__file__).resolve().parents[2]
 STEPS = {*SINGLE, *GROUPED, *SHARED}
 # Read after the steps of a pass, beside what stands in their folder; and what is not.
 OF_A_PASS = {"why/held"}
@@ -236,3 +238,16 @@ def test_every_view_can_be_queried_by_its_name(book: Book, view: str) -> None:
 def test_a_report_can_be_asked_without_any_parameter(book: Book, found: Statement) -> None:
     assert book.sql(found.name).num_rows == 0
     assert book.sql(found.name.partition("/")[2]).num_rows == 0
+
+
+def test_the_steps_stand_in_the_document_in_their_order_each_with_its_question() -> None:
+    document = (ROOT / "docs" / "batches.md").read_text()
+    told = re.findall(r"^\| `(\w+)` \| (.*) \|$", document, re.MULTILINE)
+
+    asked_by = {
+        step: next(f for f in statements() if f.name == f"assemble/{step}").question
+        for step in (*SINGLE, *GROUPED[1:], *SHARED)
+    }
+    assert [step for step, _ in told] == list(asked_by)
+    for step, question in told:
+        assert question in asked_by[step], step
