@@ -60,6 +60,14 @@ class DiscardLine(_Section):
         return self
 
 
+class DurationClass(DiscardLine):
+    """A class of tasks that are expected to run about as long, with a discard line of its own."""
+
+    most_seconds: float | None = Field(
+        default=None, gt=0, description="longest expected run; none: all that is longer still"
+    )
+
+
 class DefaultDiscardLine(DiscardLine):
     """The discard line of samples whose duration class has none of its own."""
 
@@ -202,8 +210,8 @@ class Settings(_Section):
 
     batch: BatchSettings = BatchSettings()
     discard: DefaultDiscardLine = DefaultDiscardLine()
-    duration_class: dict[str, DiscardLine] = Field(
-        default_factory=dict, description="discard line by duration class"
+    duration_class: dict[str, DurationClass] = Field(
+        default_factory=dict, description="bound and discard line by duration class"
     )
     groups: GroupSettings = GroupSettings()
     shares: ShareSettings = ShareSettings()
@@ -229,6 +237,19 @@ class Settings(_Section):
                     raise ValueError(
                         f"duration_class.{name}.{soft} {below} is above discard.{hard} {above}"
                     )
+        return self
+
+    @model_validator(mode="after")
+    def _classes_differ(self) -> Self:
+        """Refuse two classes that a task would belong to alike."""
+        bounded = any(line.most_seconds is not None for line in self.duration_class.values())
+        taken: dict[float | None, str] = {}
+        for name, line in self.duration_class.items():
+            other = taken.setdefault(line.most_seconds, name)
+            if bounded and other != name:
+                bound = line.most_seconds
+                both = f"duration_class.{other} and duration_class.{name}"
+                raise ValueError(f"{both} have the same most_seconds: {bound}")
         return self
 
     @classmethod

@@ -22,6 +22,7 @@ DEFAULTS = """\
 
 # A discard line of its own for a duration class; a limit left out here is that of [discard].
 ## [duration_class.long]
+## most_seconds = 21600      # longest expected run of the class; without it, all longer ones
 ## max_age_versions = 8
 ## max_wait_seconds = 259200
 
