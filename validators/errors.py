@@ -11,13 +11,17 @@
         ├── VersionExpired   a table version was vacuumed away
         ├── Unknown          no such sample, batch, statement or column
         ├── Refused          the request contradicts what the book holds
-        └── SettingsInvalid  the configuration file breaks a rule
+        ├── SettingsInvalid  the configuration file breaks a rule
+        ├── RecordingBroken  a recording is not what was written
+        └── ReplayMiss       a replay was asked for what was not recorded there
 
 A programmer's mistake raises a standard exception. A bad row is neither: it is a
 `Finding`, stored and counted. To add an error, decide first whether a retry can help,
 then derive it from that branch. Every error carries one finished sentence, so it travels
 between processes as it is.
 """
+
+from typing import Literal
 
 
 class RollbookError(Exception):
@@ -66,3 +70,27 @@ class Refused(Permanent):
 
 class SettingsInvalid(Permanent):
     """The configuration breaks a rule."""
+
+
+class RecordingBroken(Permanent):
+    """A recording cannot be read, or is not what was written."""
+
+
+class ReplayMiss(Permanent):
+    """A replay was asked for a call that was not recorded there.
+
+    Attributes:
+        outcome: `diverged` if another call was recorded there, `exhausted` if none was.
+        at: the place in the recording, 0 = first.
+    """
+
+    def __init__(
+        self, text: str, outcome: Literal["diverged", "exhausted"] = "exhausted", at: int = 0
+    ) -> None:
+        super().__init__(text, outcome, at)
+        self.outcome: Literal["diverged", "exhausted"] = outcome
+        self.at = at
+
+    def __str__(self) -> str:
+        """Return the sentence."""
+        return str(self.args[0])
