@@ -2,6 +2,7 @@
 
 from .estimates import Estimate, class_of, estimate
 from .recording import Exchange, Recording, Replay, as_request
+from .redaction import Redactor
 from .snapshots import Advice, Step, advise_snapshots, snapshot_is_due
 
 __all__ = [
@@ -9,6 +10,7 @@ __all__ = [
     "Estimate",
     "Exchange",
     "Recording",
+    "Redactor",
     "Replay",
     "Step",
     "advise_snapshots",

@@ -13,7 +13,8 @@
         ├── Refused          the request contradicts what the book holds
         ├── SettingsInvalid  the configuration file breaks a rule
         ├── RecordingBroken  a recording is not what was written
-        └── ReplayMiss       a replay was asked for what was not recorded there
+        ├── ReplayMiss       a replay was asked for what was not recorded there
+        └── SecretFound      what would be written holds a secret
 
 A programmer's mistake raises a standard exception. A bad row is neither: it is a
 `Finding`, stored and counted. To add an error, decide first whether a retry can help,
@@ -94,3 +95,7 @@ class ReplayMiss(Permanent):
     def __str__(self) -> str:
         """Return the sentence."""
         return str(self.args[0])
+
+
+class SecretFound(Permanent):
+    """What would be written holds a secret, or what looks like one."""
