@@ -123,8 +123,24 @@ def _cell_csv(value: Any) -> Any:
 
 def print_table(names: list[str], rows: list[list[Any]]) -> None:
     """Print rows as a table that fits the terminal, if there is one."""
-    room = get_terminal_size().columns if sys.stdout.isatty() else sys.maxsize
-    click.echo("\n".join(table(names, rows, room)))
+    click.echo("\n".join(table(names, rows, terminal_room())))
+
+
+def terminal_room() -> int:
+    """Return the columns of the terminal; where there is none, nothing need be folded."""
+    return get_terminal_size().columns if sys.stdout.isatty() else sys.maxsize
+
+
+def paragraph(text: str, room: int, *, first: str = "", then: str = "  ") -> list[str]:
+    """Return a text in lines, of which the first and the others begin as given."""
+    return wrap(
+        cell(text),
+        room,
+        initial_indent=first,
+        subsequent_indent=then,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 def table(names: list[str], rows: list[list[Any]], room: int = sys.maxsize) -> list[str]:

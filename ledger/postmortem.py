@@ -29,7 +29,7 @@ from ..store import Facts
 
 # What to do about a blocker, by its name.
 ADVICE = {
-    "learner_not_acking": "ack or release the batch, or wait for its lease to run out",
+    "learner_not_acking": "ack or release the batch; after its lease the next learner gets it",
     "not_taken": "start a learner: it gets this batch first",
     "ready": "assemble: a batch can be made now",
     "no_gradient": "see which task types are too easy or too hard, or wait for other rewards",
@@ -42,7 +42,7 @@ ADVICE = {
     "gate": "mend the producer so that its rows pass the gate",
     "evidence_missing": "make the producer record what is missing",
     "broken": "mend the environments, or give them more time",
-    "discard_line": "raise the line of the class, or make fewer versions in a rollout's time",
+    "discard_line": "raise the line of the class, publish fewer versions, or take batches sooner",
     "flat": "submit tasks of another difficulty, or set groups.flat to keep",
     "group_incomplete": "lower min_members, raise settle_seconds, or mend what loses members",
     "oversize": "raise max_unit_turns, or limit the turns of a rollout",
@@ -54,6 +54,7 @@ ADVICE = {
     "waiting": "nothing: what is in flight may fill the batch",
 }
 _FLUSH = "assemble: the data have ended, and a short batch can be made now"
+_FLUSHED = "add tasks; a short batch can be made once all in flight has ended"
 
 # Reason of a discard → the blocker that it counts for, and how that is called.
 _DISCARDING = {
@@ -66,6 +67,7 @@ _DISCARDING = {
     "group_extra": ("group_incomplete", "groups that lack members"),
     "oversize": ("oversize", "max_unit_turns"),
 }
+_TELLING = ("flat", "oversize")
 _SUPPLY = ("in_flight", "no_reports", "exhausted", "waiting")
 _MOST_TYPES = 3
 
@@ -194,6 +196,8 @@ def _arrival(facts: Facts) -> str:
 def _advice(facts: Facts, chosen: Sequence[Blocker]) -> str:
     if chosen[0].name in ("producers_dead", "exhausted") and _may_flush(facts):
         return _FLUSH
+    if chosen[0].name == "exhausted" and facts.end_policy == "flush_partial":
+        return _FLUSHED
     return "; ".join(dict.fromkeys(ADVICE[blocker.name] for blocker in chosen))
 
 
@@ -205,7 +209,7 @@ def _may_flush(facts: Facts) -> bool:
 def _also(facts: Facts, others: Sequence[Blocker], tail: Sequence[str]) -> Iterator[str]:
     """Yield what the sentence leaves out."""
     yield from (str(blocker) for blocker in others if blocker.text not in tail)
-    if facts.supply["is_exhausted"] and facts.blocker == "short":
+    if facts.supply["is_exhausted"] and facts.blocker == "short" and facts.ready_turns:
         ready = _counted(facts.ready_turns, "turn")
         fate = f"the next pass flushes {ready}" if _may_flush(facts) else f"{ready} wait"
         yield f"end.policy is {facts.end_policy}: {fate}"
@@ -315,9 +319,12 @@ def _discarding(facts: Facts) -> Iterator[Blocker]:
     for (name, words), rows in named.items():
         most = max(rows, key=lambda row: row["turns"])
         turns = _total(rows, "turns")
-        text = f"{words} took {_counted(turns, 'turn')}"
-        more = f", most of {most['task_type']} for {most['reason']}"
-        yield Blocker(name, turns, text + more, _first(rows, "first_at"))
+        is_mixed = len({(row["task_type"], row["reason"]) for row in rows}) > 1
+        whose = f"{', most' if is_mixed else ''} of {most['task_type']}"
+        # Where the words say it, the reason is not said again.
+        why = "" if name in _TELLING else f" for {most['reason']}"
+        text = f"{words} took {_counted(turns, 'turn')}{whose}{why}"
+        yield Blocker(name, turns, text, _first(rows, "first_at"))
 
 
 def by_key(rows: Sequence[Mapping[str, Any]], key: str) -> dict[Any, list[Mapping[str, Any]]]:

@@ -105,5 +105,5 @@ def _told(waits: Sequence[Wait], until: datetime) -> str:
     }[wait.blocker]
     seconds = (until - since).total_seconds()
     held = ", ".join(f"{turns} {reason}" for reason, turns in wait.held)
-    told = f"for {seconds:,.0f} s before it was {blocked}, since {stamp(since)}"
+    told = f"for {seconds:,.0f} s before, it was {blocked}, since {stamp(since)}"
     return f"{told} (turns held: {held})" if held else told

@@ -28,7 +28,7 @@ from .schema import TableName, declared_schema
 from .settings import AlarmSettings
 
 # Steps and reasons of a pass at which a sample was of use, were it only for a while.
-_OF_USE = {"ready", "waiting", "assigned"}
+_OF_USE = {"ready", "assigned"}
 _OF_USE_ONCE = {"failure_quota", "truncation_line", "age_versions", "wait_seconds"}
 # Delta cuts the times in its log to milliseconds.
 _LOG_STEP = timedelta(milliseconds=1)
@@ -87,8 +87,9 @@ class Alarms:
     def _starved(self, made: Pass, past: Past) -> Iterator[Signal]:
         """Look whether a type lost all, where a pass took from it and gave nothing of it."""
         were_starved = {row["subject"] for row in _open(past, "type_starved")}
-        fed = _types(made, "assigned")
-        for name in sorted(were_starved & fed):
+        # Without a batch, what is ready is still to be assigned.
+        fed = _types(made, "assigned" if made.batch_id else "ready")
+        for name in sorted(were_starved & _types(made, "assigned")):
             yield Signal("type_starved", name, is_raised=False, figures={})
         suspects = _types(made, "discarded") - fed - were_starved
         if not suspects:

@@ -29,7 +29,6 @@ from .settings import Settings
 
 # Decisions are read first: a sample that came after them is merely seen earlier.
 READ_TABLES: tuple[TableName, ...] = ("dispositions", "samples", "rewards", "weights")
-STREAMS = ("train", "replay")
 # What the steps of a pass read besides tables.
 PASS_VIEWS = ("grading", "sample_decision", "sample_state", "batch")
 

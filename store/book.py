@@ -35,6 +35,7 @@ from .settings import Settings
 from .settings_file import SETTINGS_FILE
 
 TABLE_NAMES: tuple[TableName, ...] = get_args(TableName)
+STREAMS = ("train", "replay")
 
 
 class Book:
@@ -223,6 +224,7 @@ class Book:
 
     def assemble(self, learner: str | None = None, *, stream: str = "train") -> Pass:
         """Make one assembler pass; with a learner, its batch is leased to it."""
+        _check_stream(stream)
         self._keep_settings()
         made = self._assembler.assemble(learner, stream, is_partial_wanted=self._is_at_end())
         self._alarms.settle(made, stream)
@@ -238,6 +240,7 @@ class Book:
             stream: `train` (originals and resamples) or `replay`; never both in one batch.
             wait_seconds: how long to wait for the next batch before giving up.
         """
+        _check_stream(stream)
         self._keep_settings()
         deadline = time.monotonic() + wait_seconds
         while True:
@@ -291,7 +294,7 @@ class Book:
 
     def sql(self, name: str, **params: Any) -> pa.Table:
         """Answer a named question of `sql/` over the newest versions of all tables."""
-        with as_refusal():
+        with as_refusal(name):
             return self._mounted().run(question(name), params)
 
     def query(self, text: str) -> pa.Table:
@@ -309,6 +312,7 @@ class Book:
 
         Raises Refused for a time that is still to come.
         """
+        _check_stream(stream)
         now = self._clock()
         if at is None:
             seen = self._assembler.look(stream)
@@ -364,6 +368,11 @@ class Book:
         """Close the connections; nothing that matters is in memory."""
         self._engine.close()
         self._assembler.close()
+
+
+def _check_stream(stream: str) -> None:
+    if stream not in STREAMS:
+        raise ValueError(f"there is no stream {stream!r}: there are {' and '.join(STREAMS)}")
 
 
 def own_settings(root: str) -> Settings:

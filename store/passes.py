@@ -36,6 +36,7 @@ SHARED = (
 )
 _BALANCE = pa.schema(
     [
+        ("is_ours", pa.bool_()),
         ("stratum", pa.string()),
         ("task_type", pa.string()),
         ("settled_turns", pa.int64()),
@@ -93,7 +94,8 @@ class Moment:
         now: the time.
         low_water: the position below which nothing is open.
         current_version: the learner's weight version.
-        balance: what each stratum is owed, by stream, as the newest decision left it.
+        balance: what the newest decision left for the next: up to which position arrivals are
+            counted, and by stream its blocker, its dead streak and what each stratum is owed.
     """
 
     snapshots: Mapping[TableName, Snapshot]
@@ -112,6 +114,11 @@ class Moment:
         """Return the position from which on rows may still be on their way."""
         return first_position_of(self.now - COMPLETE_AFTER)
 
+    def account(self, stream: str) -> Mapping[str, Any]:
+        """Return what the newest decision left for a stream."""
+        account: Mapping[str, Any] = self.balance.get("streams", {}).get(stream, {})
+        return account
+
     def common(self, batch_id: str | None, **more: Any) -> dict[str, Any]:
         """Return what all rows of a decision share."""
         return {
@@ -128,11 +135,15 @@ def run_steps(
 ) -> None:
     """Run the pipeline; its steps leave their tables in the engine."""
     tables = rulebook(settings, stream, is_partial_wanted=is_partial_wanted)
-    account = moment.balance.get(stream, {})
-    tables["balance"] = pa.Table.from_pylist(account.get("strata", []), _BALANCE)
+    owed = [
+        {"is_ours": name == stream, **row}
+        for name, account in moment.balance.get("streams", {}).items()
+        for row in account["strata"]
+    ]
+    tables["balance"] = pa.Table.from_pylist(owed, _BALANCE)
     for name, rows in tables.items():
         engine.show(name, rows)
-    params = {"counted_to": account.get("counted_to", 0), "horizon": moment.horizon}
+    params = {"counted_to": moment.balance.get("counted_to", 0), "horizon": moment.horizon}
     for step in (*(GROUPED if settings.groups.size else SINGLE), *SHARED):
         engine.step(step, params)
 
@@ -161,7 +172,7 @@ def make_pass(  # noqa: PLR0913 - what a pass depends on, all of it
     outcome = engine.run("assemble/outcome").to_pylist()[0]
     marks = {"horizon": moment.horizon, "before": moment.low_water}
     low_water = engine.records("assemble/low_water", marks)[0]["low_water"]
-    account = moment.balance.get(stream, {})
+    account = moment.account(stream)
     params = {"carried": account.get("dead_streak", 0), "low_water": low_water}
     dead = engine.records("assemble/streak", params)[0]
     result = _result(engine, moment, settings, stream, outcome, dead)
@@ -200,13 +211,15 @@ def _result(  # noqa: PLR0913, PLR0917 - what it is made of
 
 def _balance(engine: Engine, moment: Moment, stream: str, result: Pass, carried: int) -> str:
     """Return what later passes need to know of those before them, as JSON."""
-    account = {
-        "counted_to": moment.horizon,
-        "blocker": result.blocker,
-        "dead_streak": carried,
-        "strata": engine.records("assemble/balance_after"),
+    strata: dict[bool, list[dict[str, Any]]] = {True: [], False: []}
+    for row in engine.records("assemble/balance_after"):
+        strata[row.pop("is_ours")].append(row)
+    other = "train" if stream == "replay" else "replay"
+    streams = {
+        stream: {"blocker": result.blocker, "dead_streak": carried, "strata": strata[True]},
+        other: {**moment.account(other), "strata": strata[False]},
     }
-    return json.dumps({**moment.balance, stream: account})
+    return json.dumps({"counted_to": moment.horizon, "streams": streams})
 
 
 def _header(

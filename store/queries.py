@@ -26,9 +26,16 @@ def read_only(text: str) -> str:
 
 
 @contextmanager
-def as_refusal() -> Iterator[None]:
-    """Turn what DuckDB says of a user's query or parameter into Refused."""
+def as_refusal(question: str | None = None) -> Iterator[None]:
+    """Turn what DuckDB says of a user's query or parameter into Refused.
+
+    The line of a named question's own text, which the user has not written, is left out.
+    """
     try:
         yield
     except (duckdb.Error, UnicodeEncodeError) as error:
-        raise Refused(str(error).strip()) from None
+        text = str(error).strip()
+        if question:
+            said, _, _ = text.partition("\n\nLINE ")
+            text = f"{question}: {said}"
+        raise Refused(text) from None

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic_core import ErrorDetails
 
 from ..validators.digests import canonical, digest
 from ..validators.errors import SettingsInvalid
@@ -12,6 +13,12 @@ from ..validators.errors import SettingsInvalid
 Reason = Literal["age_versions", "wait_seconds"]
 Policy = Literal["sample", "group"]
 Share = Annotated[float, Field(ge=0, le=1)]
+
+# What a fault says, where pydantic speaks to a programmer.
+_PLAINLY = {
+    "extra_forbidden": "there is no such setting",
+    "tuple_type": "it must be a list",
+}
 
 
 class _Section(BaseModel):
@@ -84,6 +91,12 @@ class DefaultDiscardLine(DiscardLine):
         default="sample", description="whether a stale member takes its whole group with it"
     )
 
+    @model_validator(mode="after")
+    def _every_reason_has_a_place(self) -> Self:
+        if len(set(self.reason_order)) < len(self.reason_order):
+            raise ValueError(f"reason_order names {self.reason_order[0]} twice: name each once")
+        return self
+
 
 class GroupSettings(_Section):
     """Groups: samples of one draw of one prompt, taken whole."""
@@ -139,8 +152,12 @@ class ShareSettings(_Section):
             names = ", ".join(self.configured)
             raise ValueError(f"configured names {names}, but mode is submitted")
         for name, least in self.least.items():
-            if self.mode == "configured" and least > 0 and self.configured.get(name) == 0:
-                raise ValueError(f"least.{name} is {least:g}, but configured.{name} is 0")
+            task_type, slash, _ = name.rpartition("/")
+            if not slash:
+                raise ValueError(f"least names {name}, but a stratum is a type/class, or type/any")
+            of = name if name in self.configured else task_type
+            if self.mode == "configured" and least > 0 and self.configured.get(of) == 0:
+                raise ValueError(f"least.{name} is {least:g}, but configured.{of} is 0")
         return self
 
 
@@ -260,10 +277,7 @@ class Settings(_Section):
         except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise SettingsInvalid(f"{path}: {error}") from None
         except ValidationError as broken:
-            faults = "; ".join(
-                f"{'.'.join(map(str, e['loc']))} is {e['input']!r}: {e['msg']}"
-                for e in broken.errors(include_url=False)
-            )
+            faults = "; ".join(map(_fault, broken.errors(include_url=False)))
             raise SettingsInvalid(f"{path}: {faults}") from None
 
     @property
@@ -275,3 +289,12 @@ class Settings(_Section):
     def fingerprint(self) -> str:
         """Return the settings fingerprint, which goes with every decision."""
         return digest(self.document)
+
+
+def _fault(error: ErrorDetails) -> str:
+    """Return a fault as a sentence; where settings contradict each other it names them itself."""
+    where = ".".join(map(str, error["loc"]))
+    if error["type"] == "value_error":
+        text = error["msg"].removeprefix("Value error, ")
+        return f"{where}: {text}" if where else text
+    return f"{where} is {error['input']!r}: {_PLAINLY.get(error['type'], error['msg'])}"

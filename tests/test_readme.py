@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 
 from rollbook.app.main import COMMANDS
+from rollbook.store import Settings
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text()
@@ -129,6 +130,18 @@ def test_the_python_runs_as_it_stands(tmp_path: Path, monkeypatch: pytest.Monkey
     assert given["receipt"].added == 150
     states = given["book"].sql("states").to_pylist()
     assert {state["state"]: state["samples"] for state in states} == {"pending": 22, "trained": 128}
+
+
+def test_the_settings_are_accepted_as_they_stand(tmp_path: Path) -> None:
+    (text,) = blocks("toml")
+    path = tmp_path / "rollbook.toml"
+    path.write_text(text)
+
+    settings = Settings.read(path)
+
+    assert all("#" in line for line in text.splitlines() if " = " in line)
+    assert (settings.batch.turns, settings.groups.size) == (4096, 8)
+    assert sum(settings.shares.configured.values()) == pytest.approx(1)
 
 
 def test_the_demonstration_tells_the_whole_story(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ..options import book_options, open_book
-from ..output import cell, print_json
+from ..output import cell, paragraph, print_json, terminal_room
 
 if TYPE_CHECKING:
     from ...ledger import Criterion, Figure
@@ -25,21 +25,22 @@ def command(uri: str, settings_path: Path | None, as_json: bool) -> None:
     if as_json:
         print_json([asdict(criterion) for criterion in criteria])
     else:
-        blocks = [lines(number, found) for number, found in enumerate(criteria, 1)]
+        blocks = [lines(number, found, terminal_room()) for number, found in enumerate(criteria, 1)]
         click.echo("\n\n".join("\n".join(block) for block in blocks))
     if any(criterion.status != "pass" for criterion in criteria):
         sys.exit(1)
 
 
-def lines(number: int, criterion: "Criterion") -> list[str]:
+def lines(number: int, criterion: "Criterion", room: int = sys.maxsize) -> list[str]:
     """Return a criterion as lines: its status and text, then the figures behind it."""
     width = max(len(figure.name) for figure in criterion.figures)
     values = [cell(figure.value) for figure in criterion.figures]
-    room = max(map(len, values))
+    widest = max(map(len, values))
+    title = f"{number}  {criterion.status:<7}  "
     return [
-        f"{number}  {criterion.status:<7}  {criterion.text}",
+        *paragraph(criterion.text, room, first=title, then=" " * len(title)),
         *(
-            f"   {figure.name:<{width}}  {value:>{room}}  {_bound(figure)}".rstrip()
+            f"   {figure.name:<{width}}  {value:>{widest}}  {_bound(figure)}".rstrip()
             for figure, value in zip(criterion.figures, values, strict=True)
         ),
     ]

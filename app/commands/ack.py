@@ -10,7 +10,11 @@ from ..output import counted, print_json
 
 @click.command("ack")
 @click.argument("batch")
-@click.option("--figures", help="JSON object of what the learner hands back.")
+@click.option(
+    "--figures",
+    metavar="JSON",
+    help="Object of what the learner hands back: ess_share, clipped_share, any other.",
+)
 @book_options
 def command(
     batch: str, figures: str | None, uri: str, settings_path: Path | None, as_json: bool

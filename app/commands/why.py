@@ -5,14 +5,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
-from shutil import get_terminal_size
-from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from ..options import book_options, open_book
-from ..output import cell, counted, print_json, table
+from ..output import counted, paragraph, print_json, table, terminal_room
 
 if TYPE_CHECKING:
     from ...ledger import Postmortem, Story
@@ -36,7 +34,13 @@ def _moment(_context: click.Context, _option: click.Parameter, text: str | None)
 
 
 @click.command("why")
-@click.option("--stream", default="train", show_default=True, help="The stream to explain.")
+@click.option(
+    "--stream",
+    type=click.Choice(["train", "replay"]),
+    default="train",
+    show_default=True,
+    help="The stream to explain.",
+)
 @click.option("--at", metavar="TIME", callback=_moment, help="As it was then; ISO 8601 with zone.")
 @click.option("--batch", "batch_id", metavar="BATCH", help="How this batch came to be instead.")
 @click.option("--verify", is_flag=True, help="Make the decision behind BATCH again, and compare.")
@@ -73,7 +77,7 @@ def _tell_next(book: "Book", stream: str, at: datetime | None, *, as_json: bool)
     if as_json:
         print_json(asdict(found))
     else:
-        click.echo("\n".join(lines(found, _room())))
+        click.echo("\n".join(lines(found, terminal_room())))
 
 
 def _tell_batch(book: "Book", batch_id: str, *, verify: bool, as_json: bool) -> None:
@@ -84,9 +88,9 @@ def _tell_batch(book: "Book", batch_id: str, *, verify: bool, as_json: bool) -> 
     if as_json:
         print_json(asdict(story) | ({"derived": _as_json(derived)} if derived else {}))
     else:
-        click.echo("\n".join(story_lines(story, _room())))
+        click.echo("\n".join(story_lines(story, terminal_room())))
     if derived and not as_json:
-        click.echo("\n".join(["", *verdict_lines(derived, _room())]))
+        click.echo("\n".join(["", *verdict_lines(derived, terminal_room())]))
     if derived and not derived.is_same:
         sys.exit(1)
 
@@ -95,20 +99,16 @@ def _as_json(derived: "Rederived") -> dict[str, Any]:
     return {"is_same": derived.is_same, **asdict(derived)}
 
 
-def _room() -> int:
-    return get_terminal_size().columns if sys.stdout.isatty() else sys.maxsize
-
-
 def story_lines(story: "Story", room: int = sys.maxsize) -> list[str]:
     """Return how a batch came to be as lines: the sentence, the funnel, what was read."""
     versions = ", ".join(f"{name} {version}" for name, version in story.table_versions.items())
     return [
-        *_folded(f"{story.sentence}.", "", room),
+        *paragraph(f"{story.sentence}.", room),
         "",
         *_funnel(story.funnel, room),
         "",
-        *_folded(f"read at table versions: {versions}", "", room),
-        *_folded(f"under settings {story.settings_fingerprint}", "", room),
+        *paragraph(f"read at table versions: {versions}", room),
+        *paragraph(f"under settings {story.settings_fingerprint}", room),
     ]
 
 
@@ -125,26 +125,14 @@ def verdict_lines(derived: "Rederived", room: int = sys.maxsize) -> list[str]:
 
 def lines(found: "Postmortem", room: int = sys.maxsize) -> list[str]:
     """Return a post-mortem as lines: the sentence, what to do, the funnel, what else is known."""
-    also = [part for text in found.also for part in _folded(text, "  ", room)]
+    also = [part for text in found.also for part in paragraph(text, room, first="  ", then="    ")]
     return [
-        *_folded(f"{found.sentence}.", "", room),
-        *_folded(f"What to do: {found.advice}.", "", room),
+        *paragraph(f"{found.sentence}.", room),
+        *paragraph(f"What to do: {found.advice}.", room),
         "",
         *_funnel(found.funnel, room),
         *(["", "Also:", *also] if also else []),
     ]
-
-
-def _folded(text: str, indent: str, room: int) -> list[str]:
-    """Return a text in lines; what goes on is set in by two more."""
-    return wrap(
-        cell(text),
-        room,
-        initial_indent=indent,
-        subsequent_indent=f"{indent}  ",
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
 
 
 def _funnel(rows: Sequence[Mapping[str, Any]], room: int) -> list[str]:

@@ -5,17 +5,21 @@
 -- divided by that. Counted as they arrive, long tasks would stay short of their share while the
 -- book is young. The estimate is at most four times what arrived: of the first ones little is
 -- known. As configured: the share set for the stratum, or else its task type's share split
--- as submitted. What arrived below $counted_to is carried from decision to decision; above it,
--- rows may still come, so those are counted anew each time.
+-- as submitted among the strata of the type that have none of their own. What arrived below
+-- $counted_to is carried from decision to decision; above it, rows may still come, so those are
+-- counted anew each time. The other stream's account is carried on too: what is decided goes out
+-- of sight with any pass.
 -- dialect: duckdb
 -- params: counted_to BIGINT, horizon BIGINT
--- returns: stratum VARCHAR, task_type VARCHAR, share DOUBLE, credit DOUBLE (turns owed),
---   settled_turns BIGINT (turns below $horizon), settled_turn_seconds BIGINT (turns below it times
---   the seconds of their run), first_start BIGINT (s since 1970), arrived_turns BIGINT (turns),
+-- returns: is_ours BOOLEAN (of this pass's stream), stratum VARCHAR, task_type VARCHAR,
+--   share DOUBLE, credit DOUBLE (turns owed), settled_turns BIGINT (turns below $horizon),
+--   settled_turn_seconds BIGINT (turns below it times the seconds of their run),
+--   first_start BIGINT (s since 1970), arrived_turns BIGINT (turns),
 --   least_turns DOUBLE (turns that it must have in a batch)
 CREATE OR REPLACE TEMP TABLE accounts AS
 WITH runs AS (
     SELECT
+        is_ours,
         stratum,
         task_type,
         position,
@@ -26,15 +30,16 @@ WITH runs AS (
             AS run_seconds
     FROM seen
     WHERE
-        is_ours
-        AND position >= $counted_to
+        position >= $counted_to
         AND state <> 'never_trainable'
 ),
 
 arrived AS (
     SELECT
+        is_ours,
         stratum,
-        task_type,
+        -- One account a stratum: a/b of class c and a of class b/c have one name, and share it.
+        MIN(task_type) AS task_type,
         COALESCE(SUM(turns) FILTER (WHERE position < $horizon), 0) AS settled_turns,
         COALESCE(SUM(turns * run_seconds) FILTER (WHERE position < $horizon), 0)
             AS settled_turn_seconds,
@@ -42,11 +47,12 @@ arrived AS (
         SUM(turns * run_seconds) AS arrived_turn_seconds,
         MIN(start) AS first_start
     FROM runs
-    GROUP BY stratum, task_type
+    GROUP BY is_ours, stratum
 ),
 
 summed AS (
     SELECT
+        COALESCE(b.is_ours, a.is_ours) AS is_ours,
         COALESCE(b.stratum, a.stratum) AS stratum,
         COALESCE(b.task_type, a.task_type) AS task_type,
         COALESCE(b.credit, 0) AS credit,
@@ -63,7 +69,7 @@ summed AS (
         least(b.first_start, a.first_start) AS first_start
     FROM balance AS b
     FULL JOIN arrived AS a
-        ON a.stratum = b.stratum
+        ON a.is_ours = b.is_ours AND a.stratum = b.stratum
 ),
 
 estimated AS (
@@ -87,8 +93,11 @@ weighted AS (
         CASE
             WHEN r.share_mode = 'submitted' THEN s.submitted_turns
             WHEN own.share IS NOT NULL THEN own.share
-            ELSE COALESCE(of_type.share, 0) * s.submitted_turns
-                / NULLIF(SUM(s.submitted_turns) OVER (PARTITION BY s.task_type), 0)
+            ELSE COALESCE(of_type.share, 0) * s.submitted_turns / NULLIF(
+                SUM(s.submitted_turns) OVER (
+                    PARTITION BY s.is_ours, s.task_type, own.share IS NULL
+                ), 0
+            )
         END AS weight,
         COALESCE(least.share, 0) * r.turns AS least_turns
     FROM estimated AS s
@@ -102,9 +111,10 @@ weighted AS (
 )
 
 SELECT
+    is_ours,
     stratum,
     task_type,
-    COALESCE(weight / NULLIF(SUM(weight) OVER (), 0), 0) AS share,
+    COALESCE(weight / NULLIF(SUM(weight) OVER (PARTITION BY is_ours), 0), 0) AS share,
     credit,
     settled_turns,
     settled_turn_seconds,

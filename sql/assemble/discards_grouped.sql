@@ -31,7 +31,7 @@ WITH judged AS (
         OR (u.verdict = 'ready' AND m.role IN ('extra', 'awaited'))
         OR (
             u.verdict IN ('late', 'sibling', 'group_incomplete', 'flat', 'oversize')
-            AND m.role IN ('kept', 'extra', 'awaited')
+            AND m.role IN ('kept', 'extra', 'awaited', 'ahead')
         )
 ),
 

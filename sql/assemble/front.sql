@@ -2,6 +2,7 @@
 -- Of each stratum the oldest, up to one batch's worth of turns, apart for units that give slack
 -- to the failure quota, that need it, that hold failed turns and that hold truncated turns. To
 -- find them without sorting all, time is cut into 256 slices and the turns are summed by slice.
+-- A unit that fits into no batch under the quota or the line waits without keeping others waiting.
 -- dialect: duckdb
 -- params: none
 -- returns: unit UBIGINT, first_position BIGINT, task_type VARCHAR, stratum VARCHAR,
@@ -14,7 +15,7 @@ WITH span AS (
         MIN(epoch_us(since)) AS start,
         greatest((MAX(epoch_us(since)) - MIN(epoch_us(since))) // 256, 1) AS width
     FROM units
-    WHERE verdict = 'ready'
+    WHERE verdict = 'ready' AND can_fit
 ),
 
 slices AS (
@@ -27,7 +28,7 @@ slices AS (
         SUM(u.turns) AS turns
     FROM units AS u
     CROSS JOIN span AS s
-    WHERE u.verdict = 'ready'
+    WHERE u.verdict = 'ready' AND u.can_fit
     GROUP BY 1, 2, 3, 4, 5
 ),
 
@@ -57,11 +58,11 @@ ends AS (
     GROUP BY f.stratum, f.is_needy, f.has_failed, f.is_cut_short
 )
 
-SELECT u.* EXCLUDE (verdict, open_samples, open_turns)
+SELECT u.* EXCLUDE (verdict, open_samples, open_turns, can_fit)
 FROM units AS u
 INNER JOIN ends AS e
     ON e.stratum = u.stratum
     AND e.is_needy = (u.slack < 0)
     AND e.has_failed = (u.failed_turns > 0)
     AND e.is_cut_short = (u.truncated_turns > 0)
-WHERE u.verdict = 'ready' AND epoch_us(u.since) < e.end_us
+WHERE u.verdict = 'ready' AND u.can_fit AND epoch_us(u.since) < e.end_us

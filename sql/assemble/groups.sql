@@ -6,8 +6,8 @@
 -- returns: unit UBIGINT, task_type VARCHAR, stratum VARCHAR, failure_share DOUBLE,
 --   first_position BIGINT, since TIMESTAMPTZ, turns BIGINT (turns), failed_turns BIGINT (turns),
 --   truncated_turns BIGINT (turns), members BIGINT, open_samples BIGINT,
---   open_turns BIGINT (turns), ended BIGINT, stale BIGINT, unusable BIGINT, decided BIGINT,
---   least_reward DOUBLE, most_reward DOUBLE
+--   open_turns BIGINT (turns), ended BIGINT, awaited BIGINT, ahead BIGINT, stale BIGINT,
+--   unusable BIGINT, decided BIGINT, least_reward DOUBLE, most_reward DOUBLE
 CREATE OR REPLACE TEMP TABLE groups AS
 SELECT
     unit,
@@ -24,12 +24,15 @@ SELECT
         COALESCE(SUM(turns) FILTER (WHERE role = 'kept' AND is_truncated), 0) AS BIGINT
     ) AS truncated_turns,
     COUNT(*) FILTER (WHERE role = 'kept') AS members,
-    COUNT(*) FILTER (WHERE role IN ('kept', 'extra', 'awaited', 'stale')) AS open_samples,
+    COUNT(*) FILTER (WHERE role IN ('kept', 'extra', 'awaited', 'ahead', 'stale')) AS open_samples,
     CAST(
-        COALESCE(SUM(turns) FILTER (WHERE role IN ('kept', 'extra', 'awaited', 'stale')), 0)
-        AS BIGINT
+        COALESCE(
+            SUM(turns) FILTER (WHERE role IN ('kept', 'extra', 'awaited', 'ahead', 'stale')), 0
+        ) AS BIGINT
     ) AS open_turns,
     COUNT(*) FILTER (WHERE role <> 'awaited') AS ended,
+    COUNT(*) FILTER (WHERE role = 'awaited') AS awaited,
+    COUNT(*) FILTER (WHERE role = 'ahead') AS ahead,
     COUNT(*) FILTER (WHERE role IN ('stale', 'gone')) AS stale,
     COUNT(*) FILTER (WHERE role = 'unusable') AS unusable,
     COUNT(*) FILTER (WHERE role = 'decided') AS decided,

@@ -1,6 +1,6 @@
 -- Step 12. What is held back, and may come in later?
--- Of a quota only what may be needed is looked at one by one. Where the batch is short, all that
--- is ready beyond that is held by the same line: else it would have filled the batch.
+-- Of a quota only what may be needed is looked at one by one. Beyond that all is held that fits
+-- into no batch, and where the batch is short all that is ready: else it would have filled it.
 -- dialect: duckdb
 -- params: none
 -- returns: reason VARCHAR (failure_quota, truncation_line, unpublished, awaiting_reward,
@@ -8,9 +8,9 @@
 CREATE OR REPLACE TEMP TABLE held AS
 WITH kept_back AS (
     SELECT
-        CASE
-            WHEN verdict = 'ahead' THEN 'unpublished'
-            WHEN first_position = unit THEN 'awaiting_reward'
+        CASE verdict
+            WHEN 'ahead' THEN 'unpublished'
+            WHEN 'ungraded' THEN 'awaiting_reward'
             ELSE 'group_open'
         END AS reason,
         task_type,
@@ -18,7 +18,7 @@ WITH kept_back AS (
         open_turns AS turns,
         since
     FROM units
-    WHERE verdict IN ('waiting', 'ahead')
+    WHERE verdict IN ('waiting', 'ungraded', 'ahead')
     UNION ALL
     SELECT 'failure_quota', task_type, members, turns, since
     FROM quota
@@ -38,8 +38,7 @@ WITH kept_back AS (
     CROSS JOIN verdict AS v
     WHERE
         u.verdict = 'ready'
-        AND v.blocker = 'short'
-        AND u.unit NOT IN (SELECT unit FROM quota)
+        AND (NOT u.can_fit OR v.blocker = 'short' AND u.unit NOT IN (SELECT unit FROM quota))
 )
 
 SELECT

@@ -1,6 +1,8 @@
 -- Step 2a, with groups. How does each seen sample stand inside its group?
--- role: kept, extra (beyond the group's size, the youngest), stale, unusable, awaited, decided
--- (with its group), gone (discarded alone before).
+-- role: kept, extra (beyond the group's size, the youngest), stale, unusable, awaited (its reward
+-- is), ahead (its weights are not published), decided (with its group), gone (discarded as stale
+-- before), left (discarded before because its group was whole without it; the group itself may be
+-- undecided still, or again). A late report is no member: another attempt has taken its place.
 -- dialect: duckdb
 -- params: none
 -- returns: unit UBIGINT, position BIGINT, role VARCHAR, since TIMESTAMPTZ,
@@ -14,14 +16,16 @@ WITH cast_roles AS (
         CASE
             WHEN state IN ('assigned', 'trained') THEN 'decided'
             WHEN state = 'discarded' AND reason IN ('age_versions', 'wait_seconds') THEN 'gone'
+            WHEN state = 'discarded' AND reason IN ('group_extra', 'wait_exceeded') THEN 'left'
             WHEN state = 'discarded' THEN 'decided'
             WHEN state IN ('never_trainable', 'evidence_missing') THEN 'unusable'
             WHEN is_over_age OR is_over_wait THEN 'stale'
-            WHEN state = 'awaiting_reward' OR is_ahead THEN 'awaited'
+            WHEN state = 'awaiting_reward' THEN 'awaited'
+            WHEN is_ahead THEN 'ahead'
             ELSE 'kept'
         END AS role
     FROM seen
-    WHERE is_ours
+    WHERE is_ours AND reason IS DISTINCT FROM 'late'
 ),
 
 crowded AS (

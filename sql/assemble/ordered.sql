@@ -25,7 +25,7 @@ WITH admitted AS (
         ) AS stratum_turns
     FROM quota AS q
     INNER JOIN accounts AS a
-        ON a.stratum = q.stratum
+        ON a.is_ours AND a.stratum = q.stratum
     WHERE NOT q.is_held AND q.unit NOT IN (SELECT unit FROM truncation)
 ),
 

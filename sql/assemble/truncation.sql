@@ -1,6 +1,5 @@
 -- Step 6, the truncation line. Which units with truncated turns are held?
--- Oldest first up to the set share of the batch's turns; what is larger than that alone waits
--- without keeping the others waiting.
+-- Oldest first up to the set share of the batch's turns.
 -- dialect: duckdb
 -- params: none
 -- returns: unit UBIGINT
@@ -21,9 +20,8 @@ WITH cut_short AS (
 summed AS (
     SELECT
         unit,
-        truncated_turns,
         most_turns,
-        SUM(CASE WHEN truncated_turns > most_turns THEN 0 ELSE truncated_turns END) OVER (
+        SUM(truncated_turns) OVER (
             ORDER BY since NULLS LAST, first_position
             ROWS UNBOUNDED PRECEDING
         ) AS so_far
@@ -32,4 +30,4 @@ summed AS (
 
 SELECT unit
 FROM summed
-WHERE truncated_turns > most_turns OR so_far > most_turns
+WHERE so_far > most_turns

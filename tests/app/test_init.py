@@ -22,10 +22,20 @@ BROKEN = [
     ("[batch]\nturns = '40'", "batch.turns is '40': Input should be a valid integer"),
     ("[batch]\nturns = true", "batch.turns is True: Input should be a valid integer"),
     ("[batch]\nlease_seconds = nan", "batch.lease_seconds is nan"),
-    ("[batch]\ntruns = 1", "batch.truns is 1: Extra inputs are not permitted"),
-    ("[bacth]\nturns = 1", "bacth is {'turns': 1}: Extra inputs are not permitted"),
+    ("[batch]\ntruns = 1", "batch.truns is 1: there is no such setting"),
+    ("[bacth]\nturns = 1", "bacth is {'turns': 1}: there is no such setting"),
     ("[storage]\nkeep_days = 0", "storage.keep_days is 0"),
     ("[discard]\nreason_order = ['age']", "discard.reason_order"),
+    (
+        "[discard]\nreason_order = ['age_versions', 'age_versions']",
+        "discard: reason_order names age_versions twice: name each once",
+    ),
+    ("[alarms]\nhook_command = 'notify'", "alarms.hook_command is 'notify': it must be a list"),
+    ("[groups]\nmin_members = 3", ": groups: min_members is 3 but size is not set"),
+    (
+        "[duration_class.long]\nsoft_age_versions = 9",
+        ".toml: duration_class.long.soft_age_versions 9 is above discard.max_age_versions 4",
+    ),
     ("[batch\n", "line 1"),
     ("turns", "Expected '='"),
 ]

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rollbook.ledger import rules
+from rollbook.app.commands.accept import lines
+from rollbook.ledger import Criterion, Figure, rules
 from rollbook.store import Book
 
 if TYPE_CHECKING:
@@ -73,6 +74,19 @@ def test_a_sound_book_is_accepted_with_the_figures_behind_each(call: "Call", tra
     assert heads == [[str(nth), "pass"] for nth in range(1, 5)]
     assert "trained_batches" in ran.out
     assert "✗" not in ran.out
+
+
+def test_a_criterion_is_folded_to_a_narrow_terminal() -> None:
+    text = "a batch is complete by turns, and its truncated share stays inside the set line"
+    criterion = Criterion("complete_by_turns", text, "pass", (Figure("batches", 1, least=1),))
+
+    told = lines(2, criterion, 60)
+
+    assert told == [
+        "2  pass     a batch is complete by turns, and its truncated",
+        "            share stays inside the set line",
+        "   batches  1  at least 1",
+    ]
 
 
 def test_a_book_without_a_trained_batch_is_no_data_and_not_a_pass(

@@ -79,6 +79,17 @@ def test_a_question_goes_by_its_bare_name_too(call: "Call", graded: Path) -> Non
     assert bare.out == full.out
 
 
+def test_a_parameter_that_is_no_time_is_told_without_the_text_of_the_statement(
+    call: "Call", graded: Path
+) -> None:
+    ran = call("sql", "mix", "--param", "from_time=abc")
+
+    assert ran.code == 1
+    assert ran.err.startswith("rollbook: mix: Conversion Error: ")
+    assert '"abc"' in ran.err
+    assert "LINE" not in ran.err
+
+
 def test_a_table_is_aligned_and_unknown_is_a_dash(call: "Call", graded: Path) -> None:
     assert call("sql", "states").out.splitlines() == [
         "state            reason     samples  turns",

@@ -145,9 +145,14 @@ NOT_ACKED = f"batch train-00000001 (110 turns) is held by L, not acked since {AT
             f"the discard line took 40 turns, most of a for age_versions since {AT}",
         ),
         (
+            {"discarded": [lost(40, reason="age_versions", task_type="a")]},
+            "discard_line",
+            f"the discard line took 40 turns of a for age_versions since {AT}",
+        ),
+        (
             {"discarded": [lost(40, reason="oversize", task_type="a")]},
             "oversize",
-            f"max_unit_turns took 40 turns, most of a for oversize since {AT}",
+            f"max_unit_turns took 40 turns of a since {AT}",
         ),
         # The largest of those that suffice, whichever it is.
         (
@@ -298,6 +303,16 @@ def test_a_short_batch_is_advised_only_where_the_next_pass_would_make_it(
     found = why(supply=supply, end_policy=policy)
 
     assert ("a short batch can be made now" in found.advice) is may_flush
+
+
+def test_a_policy_that_flushes_already_is_not_advised() -> None:
+    supply = LIVE | {"is_exhausted": True, "in_flight": 0, "in_flight_turns": 0}
+
+    found = why(supply=supply, end_policy="flush_partial", ready_turns=0)
+
+    assert found.verdict == "exhausted"
+    assert found.advice == "add tasks; a short batch can be made once all in flight has ended"
+    assert not [text for text in found.also if "end.policy" in text]
 
 
 def test_several_causes_have_the_advice_of_each() -> None:

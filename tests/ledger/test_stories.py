@@ -88,7 +88,7 @@ def happen(book: Book, clock: worker.FakeClock, seed: int) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("sections", SETTINGS, ids=["plain", "lines", "groups"])
-@pytest.mark.parametrize("examples", [1, pytest.param(100, marks=pytest.mark.chaos)])
+@pytest.mark.parametrize("examples", [1, pytest.param(30, marks=pytest.mark.chaos)])
 def test_after_every_step_no_rule_is_broken_and_at_the_end_all_of_it_can_be_told_again(
     examples: int, sections: Row, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

@@ -38,7 +38,7 @@ def test_a_batch_tells_what_it_waited_for_since_when_and_what_was_held(
 
     assert story.sentence == (
         "train-00000002 was made at 2026-03-01 12:06:40Z with 100 turns of 100 in 4 samples; for"
-        " 400 s before it was short by 50 turns, since 2026-03-01 12:00:00Z (turns held: 50"
+        " 400 s before, it was short by 50 turns, since 2026-03-01 12:00:00Z (turns held: 50"
         " awaiting_reward)"
     )
     assert [(wait.blocker, wait.missing_turns) for wait in story.waits] == [("short", 50)]
@@ -71,7 +71,9 @@ def test_the_waits_of_a_batch_begin_after_the_batch_before_it(
     story = tell(empty.decision(str(made.batch_id)))
 
     assert [wait.blocker for wait in story.waits] == ["no_gradient"]
-    assert "for 20 s before it was without a gradient, since 2026-03-01 12:00:10Z" in story.sentence
+    assert (
+        "for 20 s before, it was without a gradient, since 2026-03-01 12:00:10Z" in story.sentence
+    )
 
 
 def test_a_batch_that_is_not_there_has_no_story(empty: Book) -> None:

@@ -112,6 +112,29 @@ def test_a_group_counts_once_in_a_streak_and_whatever_made_it_useless(
     assert figures(book) == {"streak": 3, "reasons": "flat × 4, env_error × 2"}
 
 
+@pytest.mark.parametrize("overlap", [0, 1])
+def test_a_streak_goes_on_though_each_pass_finds_new_groups_open_or_flat(
+    open_book: "OpenBook", sample: "Make", clock: "FakeClock", overlap: int
+) -> None:
+    """What is open may still be of use, or not: it neither counts nor ends a streak."""
+    book = open_book(groups={"size": 2}, alarms={"dead_streak": 3})
+    streaks = []
+    for nth in range(5):
+        ended = [(nth, 0), (nth - overlap, 1)]
+        book.append(
+            [
+                sample(f"{group}-{member}", group_id=f"g{group}", reward=1.0, finished_at=clock.now)
+                for group, member in ended
+                if group >= 0
+            ]
+        )
+        streaks.append(book.assemble().dead_streak)
+        clock.tick(60)
+
+    assert streaks == [nth + 1 - overlap for nth in range(5)]
+    assert incidents(book, "dead_streak") == [("dead_streak", "train", True)]
+
+
 def test_a_streak_does_not_end_because_its_units_go_out_of_sight(
     open_book: "OpenBook", sample: "Make", clock: "FakeClock"
 ) -> None:
@@ -353,6 +376,20 @@ def test_f13_what_was_assigned_counts_for_as_long_as_the_window_is(
     book.assemble()
 
     assert len(incidents(book)) == opened
+
+
+def test_a_type_is_not_called_starved_while_some_of_it_is_ready_for_the_first_batch(
+    open_book: "OpenBook", sample: "Make", clock: "FakeClock"
+) -> None:
+    book = open_book(alarms={"type_starved_samples": 3})
+    book.publish(10)
+    book.append(live(sample, clock, range(3), weight_version=5))
+    book.append(live(sample, clock, range(3, 4), weight_version=10, turns=99))
+
+    made = book.assemble()
+
+    assert (made.batch_id, made.discarded) == (None, 3)
+    assert incidents(book, "type_starved") == []
 
 
 def test_a_type_of_which_little_was_lost_so_far_is_not_called_starved(

@@ -477,3 +477,13 @@ def test_the_batch_does_not_depend_on_the_order_of_rows_nor_on_how_they_were_app
 
     with other:
         assert ids(book, book.assemble().batch_id) == ids(other, other.assemble().batch_id)
+
+
+def test_a_stream_that_is_not_there_is_refused(book: Book) -> None:
+    for ask in (
+        lambda: book.assemble(stream="reply"),
+        lambda: next(book.batches("L", stream="reply")),
+        lambda: book.facts("reply"),
+    ):
+        with pytest.raises(ValueError, match="no stream 'reply': there are train and replay"):
+            ask()

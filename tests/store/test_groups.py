@@ -124,14 +124,18 @@ def test_a_late_member_of_a_trained_group_is_never_trained(
     assert (made.batch_id, discards(book)) == (None, {"slate": "wait_exceeded"})
 
 
+@pytest.mark.parametrize("line", [{}, {"max_wait_seconds": 3_600}])
 def test_late_members_make_no_second_group_though_all_before_them_was_decided_long_ago(
-    open_book: "OpenBook", sample: "Make", clock: "FakeClock"
+    open_book: "OpenBook", sample: "Make", clock: "FakeClock", line: Row
 ) -> None:
     """The low-water mark waits for groups that lack members as long as a sample may wait."""
     book = open_book(
-        batch={"turns": 50}, groups={"size": 4, "min_members": 2, "settle_seconds": 60}
+        batch={"turns": 50},
+        groups={"size": 4, "min_members": 2, "settle_seconds": 60},
+        discard=line,
+        duration_class={"long": {"max_wait_seconds": 86_400}},
     )
-    book.append([sample(key, group_id="g") for key in range(2)])
+    book.append([sample(key, group_id="g", duration_class="long") for key in range(2)])
     clock.tick(60)
     book.ack(str(book.assemble().batch_id))
     for hour in range(3):
@@ -139,8 +143,8 @@ def test_late_members_make_no_second_group_though_all_before_them_was_decided_lo
         rows = [sample(f"{hour}-{key}", group_id=f"h{hour}") for key in range(4)]
         book.append([row | {"finished_at": clock.now} for row in rows])
         book.ack(str(book.assemble().batch_id))
-    late = [sample(f"late{key}", group_id="g", finished_at=clock.now) for key in range(2)]
-    book.append(late)
+    changes = {"group_id": "g", "duration_class": "long", "finished_at": clock.now}
+    book.append([sample(f"late{key}", **changes) for key in range(2)])
     clock.tick(60)
 
     made = book.assemble()
@@ -162,6 +166,120 @@ def test_a_group_that_awaits_a_reward_settles_without_it_and_leaves_it_behind(
 
     assert (before.samples, made.samples) == (0, 4)
     assert discards(book) == {"sungraded": "wait_exceeded"}
+
+
+def test_a_group_of_unpublished_weights_waits_for_them_however_long(
+    open_book: "OpenBook", sample: "Make", clock: "FakeClock"
+) -> None:
+    """All its members are there: to lose them as incomplete would blame the group."""
+    book = open_book(groups={"size": 4, "settle_seconds": 60})
+    book.publish(1)
+    rewards = [0.0, 0.5, 0.75, 1.0]
+    book.append(
+        [
+            sample(nth, group_id="g", reward=reward, weight_version=1 + nth % 2)
+            for nth, reward in enumerate(rewards)
+        ]
+    )
+    reasons = {entry["reason"] for entry in book.assemble().funnel}
+    clock.tick(61)
+    reasons |= {entry["reason"] for entry in book.assemble().funnel}
+    book.publish(2)
+
+    made = book.assemble()
+
+    assert reasons == {"unpublished"}
+    assert (made.samples, made.discarded) == (4, 0)
+
+
+def test_a_group_of_unpublished_weights_that_lacks_a_member_settles_once_they_are_published(
+    open_book: "OpenBook", sample: "Make", clock: "FakeClock"
+) -> None:
+    book = open_book(groups={"size": 4, "settle_seconds": 60})
+    book.publish(1)
+    book.append([sample(nth, group_id="g", weight_version=2) for nth in range(3)])
+    open_as = [entry["reason"] for entry in book.assemble().funnel]
+    clock.tick(61)
+    open_as += [entry["reason"] for entry in book.assemble().funnel]
+    book.publish(2)
+
+    made = book.assemble()
+
+    assert open_as == ["group_open", "unpublished"]
+    assert (made.samples, made.discarded) == (0, 3)
+
+
+def test_a_whole_group_waits_for_its_reward_and_not_for_members(
+    open_book: "OpenBook", sample: "Make"
+) -> None:
+    book = open_book(groups={"size": 3})
+    book.append([sample(nth, group_id="whole", reward=[0.0, 1.0, None][nth]) for nth in range(3)])
+    book.append([sample(nth, group_id="short", reward=[0, 0, 0, 0.0, None][nth]) for nth in (3, 4)])
+
+    made = book.assemble()
+
+    assert {(entry["reason"], entry["samples"]) for entry in made.funnel} == {
+        ("awaiting_reward", 3),
+        ("group_open", 2),
+    }
+
+
+@pytest.mark.parametrize("left", ["extra", "ungraded"])
+def test_a_group_that_is_ready_waits_for_its_batch_without_those_that_it_left_behind(
+    open_book: "OpenBook", sample: "Make", clock: "FakeClock", left: str
+) -> None:
+    """They are discarded at once, and the group is still not late."""
+    size = 2 if left == "extra" else 3
+    book = open_book(
+        batch={"turns": 100}, groups={"size": size, "min_members": 2, "settle_seconds": 60}
+    )
+    earlier = [clock.now - timedelta(seconds=age) for age in (3, 2)]
+    book.append([sample(n, group_id="g", finished_at=earlier[n]) for n in range(2)])
+    book.append([sample(left, group_id="g", reward=None if left == "ungraded" else 1.0)])
+    clock.tick(60)
+    short = [book.assemble() for _ in range(3)]
+    book.append([sample(nth, group_id="h", reward=nth / 9) for nth in range(3, 3 + size)])
+
+    made = book.assemble()
+
+    assert [each.pending_turns for each in short] == [50, 50, 50]
+    assert discards(book) == {
+        f"s{left}": "group_extra" if left == "extra" else "wait_exceeded",
+    }
+    assert {"s0", "s1"} < set(taken(book, made.batch_id))
+
+
+def test_a_released_group_comes_again_though_a_member_came_too_late_meanwhile(
+    open_book: "OpenBook", sample: "Make", clock: "FakeClock"
+) -> None:
+    book = open_book(
+        batch={"turns": 50}, groups={"size": 3, "min_members": 2, "settle_seconds": 60}
+    )
+    book.append([sample(nth, group_id="g") for nth in range(2)])
+    clock.tick(60)
+    first = book.assemble()
+    book.append([sample("late", group_id="g")])
+    book.assemble()
+    book.release(str(first.batch_id))
+
+    again = book.assemble()
+
+    assert taken(book, again.batch_id) == ["s0", "s1"]
+    assert discards(book) == {"slate": "wait_exceeded"}
+
+
+def test_a_late_report_is_no_member(open_book: "OpenBook", sample: "Make") -> None:
+    """It is of an attempt that another one has replaced: it spoils and completes no group."""
+    book = open_book(batch={"turns": 50}, groups={"size": 2, "unusable": "group"})
+    book.append([sample(0, group_id="g"), sample("report", group_id="g", status="late")])
+    before = book.assemble()
+    book.append([sample(1, group_id="g")])
+
+    made = book.assemble()
+
+    assert (before.batch_id, before.discarded) == (None, 0)
+    assert taken(book, made.batch_id) == ["s0", "s1"]
+    assert discards(book) == {}
 
 
 def test_a_released_group_comes_again_whole(open_book: "OpenBook", sample: "Make") -> None:

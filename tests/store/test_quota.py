@@ -115,6 +115,34 @@ def test_a_failed_sample_comes_as_soon_as_its_share_allows_and_not_before(
     assert "".join("F" if row["reward"] < 0.2 else "P" for row in batch) == order
 
 
+def test_a_failed_sample_that_fits_into_no_batch_keeps_no_other_waiting(
+    open_book: "OpenBook", sample: "Make", clock: "FakeClock"
+) -> None:
+    """With a share of 0.2 and 100 turns no more than 25 failed ones find enough passed before."""
+    book = open_book(batch={"turns": 100}, default_task_type={"failure_share": 0.2})
+    large, *small = aged(sample, clock, 0.0, *([0.0] * 4 + [1.0] * 16), turns=5)
+    book.append([large | {"turns": 60}, *small])
+
+    made = book.assemble()
+
+    (header,) = book.query("SELECT * FROM dispositions WHERE kind = 'pass'").to_pylist()
+    assert (made.turns, header["failed_turns"], held(made)) == (100, 20, {"failure_quota": 1})
+    assert made.pending_turns == 100
+
+
+def test_a_group_that_failed_for_exactly_the_share_needs_no_other(
+    open_book: "OpenBook", sample: "Make"
+) -> None:
+    """0.29 * 100 is 28.999999999999996."""
+    book = open_book(
+        batch={"turns": 100}, groups={"size": 2}, default_task_type={"failure_share": 0.29}
+    )
+    book.append([sample("passed", group_id="g", turns=71, reward=1.0)])
+    book.append([sample("failed", group_id="g", turns=29, reward=0.0)])
+
+    assert book.assemble().turns == 100
+
+
 def test_failures_beyond_the_share_are_held_and_counted_until_enough_passes_come(
     open_book: "OpenBook", sample: "Make", clock: "FakeClock"
 ) -> None:

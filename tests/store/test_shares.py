@@ -1,5 +1,6 @@
 """Every stratum gets its share of the turns in the long run, and its least share in a batch."""
 
+import json
 from collections import Counter
 from collections.abc import Callable, Mapping
 from datetime import timedelta
@@ -200,6 +201,20 @@ TURNS_BY_BATCH = """
 """
 
 
+def test_strata_of_one_name_share_an_account_and_no_sample_is_taken_twice(
+    open_book: "OpenBook", sample: "Make"
+) -> None:
+    """A task type may hold a slash: a/b of class c is called like a of class b/c."""
+    book = open_book(batch={"turns": 100})
+    book.append(many(sample, "a/b", 5, duration_class="c"))
+    book.append([row | {"task_type": "a", "duration_class": "b/c"} for row in many(sample, "a", 5)])
+
+    made = book.assemble()
+
+    assert (made.samples, made.turns) == (10, 100)
+    assert turns_by(book, "task_type", made.batch_id) == {"a/b": 50, "a": 50}
+
+
 # -- what a stratum must have --------------------------------------------------------------------
 
 
@@ -345,6 +360,31 @@ def test_a_replay_never_stands_beside_an_original_or_a_resample(
     assert by_stream == [["replay"], ["original", "resample"], None, ["original", "resample"]]
 
 
+def test_an_account_counts_all_that_arrived_though_passes_of_the_other_stream_lose_sight_of_it(
+    open_book: "OpenBook", sample: "Make", clock: "FakeClock"
+) -> None:
+    """What a replay batch took within the hour lies below the low-water mark hours later."""
+    book = open_book(batch={"turns": 10})
+    replayed = {"origin": "replay", "environment_snapshot_id": "snapshot", "parent_sample_id": "s"}
+    for nth in range(3):
+        for stream, origin in (("train", {}), ("replay", replayed)):
+            changes = dict.fromkeys(("started_at", "finished_at"), clock.now) | origin
+            pair = many(sample, stream, 2, turns=5, **changes)
+            book.append([row | {"sample_id": f"{row['sample_id']}-{nth}"} for row in pair])
+        if nth == 0:
+            book.ack(str(book.assemble(stream="replay").batch_id))
+        book.ack(str(book.assemble().batch_id))
+        clock.tick(7_200)
+    book.assemble(stream="replay")
+
+    (row,) = book.query(
+        "SELECT balance FROM dispositions WHERE kind = 'pass' ORDER BY sequence DESC LIMIT 1"
+    ).to_pylist()
+    streams = json.loads(row["balance"])["streams"]
+    settled = {name: [s["settled_turns"] for s in each["strata"]] for name, each in streams.items()}
+    assert settled == {"replay": [30], "train": [30]}
+
+
 # -- settings that contradict each other ---------------------------------------------------------
 
 
@@ -378,6 +418,17 @@ def test_a_replay_never_stands_beside_an_original_or_a_resample(
             },
             ["least.a/x is 0.1", "configured.a/x is 0"],
         ),
+        (
+            {
+                "shares": {
+                    "mode": "configured",
+                    "configured": {"a": 0.0, "b": 1.0},
+                    "least": {"a/x": 0.1},
+                }
+            },
+            ["least.a/x is 0.1", "configured.a is 0"],
+        ),
+        ({"shares": {"least": {"a": 0.1}}}, ["least names a", "type/class"]),
     ],
 )
 def test_settings_that_contradict_each_other_are_refused_and_both_are_named(

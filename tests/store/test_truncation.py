@@ -1,5 +1,6 @@
 """Truncated turns are at most a share of T in a batch; a unit that is too large enters none."""
 
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pytest
@@ -84,6 +85,21 @@ def test_a_unit_of_more_truncated_turns_than_the_line_waits_and_keeps_nobody_wai
     made = book.assemble()
 
     assert (made.turns, truncated_turns(book, made.batch_id)) == (100, 10)
+
+
+def test_many_units_over_the_line_do_not_hide_those_behind_them_that_fit(
+    open_book: "OpenBook", sample: "Make"
+) -> None:
+    book = open_book(batch={"turns": 100, "truncated_share": 0.1})
+    book.append([sample(f"large{key}", turns=20, status="truncated") for key in range(10)])
+    book.append([sample(f"whole{key}", turns=30) for key in range(3)])
+    later = sample("x")["finished_at"] + timedelta(seconds=60)
+    book.append([sample("small", turns=10, status="truncated", finished_at=later)])
+
+    made = book.assemble()
+
+    assert (made.turns, truncated_turns(book, made.batch_id)) == (100, 10)
+    assert {row["samples"] for row in made.funnel if row["step"] == "held"} == {10}
 
 
 def test_a_group_counts_by_the_turns_of_its_truncated_members(
