@@ -38,21 +38,27 @@ class Order(Protocol):
 
     def receive(self, start: int, versions: Ints, now: float) -> None:
         """Take in tasks from number `start` on, with the weight versions of their dispatch."""
+        ...
 
     def take(self, version: int, now: float) -> int:
         """Take a batch; return how much is missing where there is none yet, else 0."""
+        ...
 
     def trained(self, version: int, now: float) -> None:
         """Hear that the batch was trained, and of the weights that came of it."""
+        ...
 
     def sizes(self, start: int) -> Ints:
         """Return what tasks from `start` on add to a batch."""
+        ...
 
     def batches(self) -> Ints:
         """Return the turns of every batch (axis 0) by class (axis 1)."""
+        ...
 
     def discarded(self) -> Ints:
         """Return how many tasks of each class were discarded."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

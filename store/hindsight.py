@@ -119,8 +119,8 @@ def facts_at(
     The settings are those of the newest pass by then; where there was none, those given.
     """
     # Decisions are read first, as for the present.
-    names = sorted(tables, key=lambda name: name != "dispositions")
-    snapshots = {name: tables[name].snapshot() for name in names}
+    names: list[TableName] = sorted(tables, key=lambda name: name != "dispositions")
+    snapshots: dict[TableName, Snapshot] = {name: tables[name].snapshot() for name in names}
     with closing(Engine()) as asked, closing(Engine()) as foreseen:
         for name, snapshot in snapshots.items():
             asked.mount(name, snapshot, until=at)

@@ -51,7 +51,8 @@ FULL: Row = {"blocker": None, "ready_turns": 100, "enough_since": THEN}
 
 def why(supply: Row | None = None, **changes: Any) -> Postmortem:
     """Return the verdict on 60 of 100 turns that nobody adds to, but for the changes."""
-    return explain(Facts(**PLAIN | {"supply": supply or NOBODY} | changes))
+    given: dict[str, Any] = {**PLAIN, "supply": supply or NOBODY, **changes}
+    return explain(Facts(**given))
 
 
 def held(reason: str, turns: int, task_type: str = "a", since: datetime | None = THEN) -> Row:

@@ -331,7 +331,7 @@ def test_whatever_the_pool_no_prefix_and_no_batch_is_over_the_quota_or_the_trunc
 ) -> None:
     made: list[list[Row]] = []
 
-    @settings(max_examples=examples, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=examples, deadline=None, suppress_health_check=[HealthCheck.too_slow])
     @given(pool=POOLS)
     def holds(pool: Pool) -> None:
         clock = rows.FakeClock()

@@ -483,7 +483,7 @@ def test_the_batches_are_the_same_for_any_order_of_rows_any_files_and_any_number
             )
             return [str(line) for line in chosen.column(0).to_pylist()]
 
-    @settings(max_examples=examples, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=examples, deadline=None, suppress_health_check=[HealthCheck.too_slow])
     @given(arrivals=ARRIVALS, size=st.sampled_from([None, 3]), chance=st.randoms())
     def agrees(arrivals: list[tuple[Any, ...]], size: int | None, chance: Random) -> None:
         limits = Settings.model_validate(
