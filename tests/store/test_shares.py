@@ -140,7 +140,7 @@ def simulate(book: Book, rows: "Rows", clock: "FakeClock", mix: Mix, batches: in
 @pytest.mark.parametrize(
     ("mix", "batches"),
     [
-        (RARE_AND_LARGE, 32),
+        (RARE_AND_LARGE, 24),
         (random_mix(3), 16),
         *(
             pytest.param(mix, 1_000, marks=pytest.mark.chaos)
