@@ -257,6 +257,20 @@ class Settings(_Section):
         return self
 
     @model_validator(mode="after")
+    def _groups_may_settle(self) -> Self:
+        """Refuse a line that takes members before a group that lacks one could settle."""
+        lines: dict[str, DiscardLine] = {"discard": self.discard}
+        lines |= {f"duration_class.{name}": line for name, line in self.duration_class.items()}
+        for name, line in lines.items() if self.groups.size else ():
+            wait = line.max_wait_seconds
+            if wait is not None and wait < self.groups.settle_seconds:
+                raise ValueError(
+                    f"{name}.max_wait_seconds {wait:g} is below groups.settle_seconds"
+                    f" {self.groups.settle_seconds:g}: no group that lacks a member would settle"
+                )
+        return self
+
+    @model_validator(mode="after")
     def _classes_differ(self) -> Self:
         """Refuse two classes that a task would belong to alike."""
         bounded = any(line.most_seconds is not None for line in self.duration_class.values())

@@ -405,6 +405,14 @@ def test_an_account_counts_all_that_arrived_though_passes_of_the_other_stream_lo
         ),
         ({"groups": {"size": 4, "min_members": 5}}, ["min_members 5", "size 4"]),
         ({"groups": {"min_members": 5}}, ["min_members is 5", "size"]),
+        (
+            {"groups": {"size": 4}, "discard": {"max_wait_seconds": 1799}},
+            ["discard.max_wait_seconds 1799", "groups.settle_seconds 1800"],
+        ),
+        (
+            {"groups": {"size": 4}, "duration_class": {"short": {"max_wait_seconds": 60}}},
+            ["duration_class.short.max_wait_seconds 60", "groups.settle_seconds 1800"],
+        ),
         ({"shares": {"least": {"a/x": 0.6, "b/x": 0.5}}}, ["least", "1.1"]),
         ({"shares": {"mode": "configured"}}, ["mode", "configured"]),
         ({"shares": {"configured": {"a": 1.0}}}, ["configured names a", "mode is submitted"]),
