@@ -5,7 +5,8 @@ then `SHARED`; each leaves a table for the ones after it. Nothing here decides a
 """
 
 import json
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -222,6 +223,16 @@ def _balance(engine: Engine, moment: Moment, stream: str, result: Pass, carried:
     return json.dumps({"counted_to": moment.horizon, "streams": streams})
 
 
+def ranked(funnel: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return what kept turns out of a batch, by reason, most turns first."""
+    turns: Counter[str] = Counter()
+    for row in funnel:
+        if row["step"] in ("held", "waiting", "discarded"):
+            turns[row["reason"]] += row["turns"]
+    order = sorted(turns.items(), key=lambda item: (-item[1], item[0]))
+    return [{"reason": reason, "turns": kept_out} for reason, kept_out in order]
+
+
 def _header(
     moment: Moment, settings: Settings, stream: str, outcome: Mapping[str, Any], result: Pass
 ) -> dict[str, Any]:
@@ -242,6 +253,7 @@ def _header(
         "unmet": outcome["unmet"],
         "settings_fingerprint": settings.fingerprint,
         "funnel": json.dumps(result.funnel),
+        "blockers": json.dumps(ranked(result.funnel)),
         "table_versions": json.dumps({n: s.version for n, s in moment.snapshots.items()}),
     }
 

@@ -3,6 +3,7 @@
 The failure quota is target and cap: a failed unit comes as soon as it may, and not before.
 """
 
+import json
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -351,3 +352,22 @@ def test_whatever_the_pool_no_prefix_and_no_batch_is_over_the_quota_or_the_trunc
     holds()
 
     assert made
+
+
+def test_a_pass_notes_what_kept_turns_out_most_first(
+    open_book: "OpenBook", sample: "Make", clock: "FakeClock"
+) -> None:
+    book = open_book(batch={"turns": 100}, default_task_type={"failure_share": 0.4})
+    book.append(aged(sample, clock, 0.0, 0.0, 0.0))
+    book.append([sample("awaited", reward=None, turns=30)])
+    book.append([sample("old", finished_at=clock.now - timedelta(2), started_at=None, turns=50)])
+
+    book.assemble()
+
+    noted = book.query("SELECT blocker, blockers FROM decision").to_pylist()
+    assert [row["blocker"] for row in noted] == ["short"]
+    assert json.loads(noted[0]["blockers"]) == [
+        {"reason": "failure_quota", "turns": 75},
+        {"reason": "wait_seconds", "turns": 50},
+        {"reason": "awaiting_reward", "turns": 30},
+    ]
