@@ -47,6 +47,17 @@ def _address(_context: click.Context, _option: click.Parameter, value: str | Non
     return value
 
 
+def stream_option(command: _Command) -> _Command:
+    """Add `--stream`."""
+    return click.option(
+        "--stream",
+        type=click.Choice(["train", "replay"]),
+        default="train",
+        show_default=True,
+        help="Originals and resamples, or replays.",
+    )(command)
+
+
 def format_options(command: _Command) -> _Command:
     """Add `--csv` and `--arrow FILE` beside `--json`."""
     for option in (

@@ -360,7 +360,7 @@ def _supply(facts: Facts, missing: int) -> Iterator[Blocker]:
     if not supply["producers"]:
         is_empty = facts.last_arrival_at is None and not facts.refused
         words = (
-            "nothing was ever submitted" if is_empty else ("no producer reports what it is making")
+            "nothing was ever submitted" if is_empty else "no producer reports what it is making"
         )
         yield Blocker("empty" if is_empty else "no_reports", None, words)
         return

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..options import book_options, open_book
+from ..options import book_options, open_book, stream_option
 from ..output import cell, counted, print_json
 
 if TYPE_CHECKING:
@@ -17,13 +17,7 @@ if TYPE_CHECKING:
 
 @click.command("assemble")
 @click.option("--learner", help="Lease the batch to this learner.")
-@click.option(
-    "--stream",
-    type=click.Choice(["train", "replay"]),
-    default="train",
-    show_default=True,
-    help="Originals and resamples, or replays.",
-)
+@stream_option
 @book_options
 def command(
     learner: str | None, stream: str, uri: str, settings_path: Path | None, as_json: bool

@@ -1,6 +1,7 @@
 """rollbook audit."""
 
 import sys
+from dataclasses import asdict
 from pathlib import Path
 
 import click
@@ -19,10 +20,7 @@ def command(uri: str, settings_path: Path | None, as_json: bool) -> None:
         found = audit(book)
     held = len(rules()) - len({offence.rule for offence in found})
     if as_json:
-        offences = [
-            {"rule": offence.rule, "subject": offence.subject, "detail": offence.detail}
-            for offence in found
-        ]
+        offences = [asdict(offence) for offence in found]
         print_json({"rules": len(rules()), "held": held, "offences": offences})
     else:
         if found:

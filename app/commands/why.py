@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..options import book_options, open_book
+from ..options import book_options, open_book, stream_option
 from ..output import counted, paragraph, print_json, table, terminal_room
 
 if TYPE_CHECKING:
@@ -34,13 +34,7 @@ def _moment(_context: click.Context, _option: click.Parameter, text: str | None)
 
 
 @click.command("why")
-@click.option(
-    "--stream",
-    type=click.Choice(["train", "replay"]),
-    default="train",
-    show_default=True,
-    help="The stream to explain.",
-)
+@stream_option
 @click.option("--at", metavar="TIME", callback=_moment, help="As it was then; ISO 8601 with zone.")
 @click.option("--batch", "batch_id", metavar="BATCH", help="How this batch came to be instead.")
 @click.option("--verify", is_flag=True, help="Make the decision behind BATCH again, and compare.")

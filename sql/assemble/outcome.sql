@@ -1,7 +1,7 @@
 -- What did this pass come to?
 -- dialect: duckdb
 -- params: none
--- returns: blocker VARCHAR, is_partial BOOLEAN, ready_turns BIGINT (turns), unmet VARCHAR[],
+-- returns: blocker VARCHAR, is_partial BOOLEAN, unmet VARCHAR[],
 --   enough_since TIMESTAMPTZ, flat_sides VARCHAR[], pending_turns BIGINT (turns),
 --   turns BIGINT (turns), samples BIGINT, units BIGINT,
 --   failed_turns BIGINT (turns), truncated_turns BIGINT (turns), discarded BIGINT (samples)

@@ -6,7 +6,7 @@
 -- says on which side of success the equal rewards lie.
 -- dialect: duckdb
 -- params: none
--- returns: blocker VARCHAR, is_partial BOOLEAN, ready_turns BIGINT (turns), unmet VARCHAR[],
+-- returns: blocker VARCHAR, is_partial BOOLEAN, unmet VARCHAR[],
 --   enough_since TIMESTAMPTZ, flat_sides VARCHAR[] (too_easy, too_hard)
 CREATE OR REPLACE TEMP TABLE verdict AS
 WITH summed AS (
@@ -47,7 +47,6 @@ filling AS (
 
 judged AS (
     SELECT
-        s.turns,
         s.has_gradient,
         CASE WHEN s.has_gradient THEN [] ELSE COALESCE(s.sides, []) END AS flat_sides,
         s.turns < r.turns AS is_short,
@@ -73,7 +72,6 @@ SELECT
         WHEN waits_for_share THEN 'least_share'
     END AS blocker,
     is_short AS is_partial,
-    CAST(turns AS BIGINT) AS ready_turns,
     unmet,
     enough_since,
     flat_sides
