@@ -1,9 +1,12 @@
-"""When tasks run, and how much of a run a failure may cost."""
+"""How long tasks run and wait, what a failure costs, and runs again on recorded answers.
+
+Parts for a scheduler; there is none here yet that runs tasks.
+"""
 
 from .estimates import Estimate, class_of, estimate
 from .recording import Exchange, Recording, Replay, as_request
 from .redaction import Redactor
-from .snapshots import Advice, Step, advise_snapshots, snapshot_is_due
+from .snapshots import Advice, Step, advise_snapshots, failure_rate, snapshot_is_due
 
 __all__ = [
     "Advice",
@@ -17,5 +20,6 @@ __all__ = [
     "as_request",
     "class_of",
     "estimate",
+    "failure_rate",
     "snapshot_is_due",
 ]

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rollbook.scheduler import Step, advise_snapshots, snapshot_is_due
-from rollbook.scheduler.snapshots import expected_cost, failure_rate, young_interval
+from rollbook.scheduler import Step, advise_snapshots, failure_rate, snapshot_is_due
+from rollbook.scheduler.snapshots import expected_cost, young_interval
 
 COSTS = st.floats(0, 500)
 STEPS = st.lists(st.builds(Step, COSTS, st.floats(0, 60), st.booleans()), min_size=1, max_size=9)
